@@ -107,7 +107,7 @@ Result<Header> ParseHeader(std::span<const uint8_t> data) {
 // The findings of a walk over the chunks.
 struct Walk {
   std::span<const uint8_t> bytes;
-  bool palette_wanted = false;
+  size_t most_colors = 0;  // of a palette; 0 if none is wanted
   Layout layout;
   std::optional<Text> exif, profile, xmp;  // the last ones
   bool in_data = false;                    // the last chunk was one of the first run of IDATs
@@ -153,6 +153,20 @@ Orientation FindOrientation(const Walk& walk) {
   return OrientationOf(value);
 }
 
+Status TakePalette(const Chunk& chunk, Walk& walk) {
+  if (walk.most_colors == 0 || walk.layout.data.end != 0) return {};
+  if (walk.layout.palette.end != 0) return Damaged("two palettes", chunk.range.begin);
+  TRY(CheckSum(walk.bytes, chunk));
+  const size_t size = chunk.data.size();
+  if (size == 0 || size % 3 != 0 || size / 3 > walk.most_colors) {
+    return Damaged("a palette of " + std::to_string(size) + " bytes, not three for each of 1 to " +
+                       std::to_string(walk.most_colors) + " colors",
+                   chunk.range.begin);
+  }
+  walk.layout.palette = chunk.range;
+  return {};
+}
+
 Status Take(const Chunk& chunk, Walk& walk) {
   const bool continues = std::exchange(walk.in_data, false);
   if (chunk.type == Type("IDAT")) {
@@ -165,12 +179,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
     data.end = chunk.range.end;
     return CheckSum(walk.bytes, chunk);
   }
-  if (chunk.type == Type("PLTE")) {
-    if (!walk.palette_wanted || walk.layout.data.end != 0) return {};
-    if (walk.layout.palette.end != 0) return Damaged("two palettes", chunk.range.begin);
-    walk.layout.palette = chunk.range;
-    return CheckSum(walk.bytes, chunk);
-  }
+  if (chunk.type == Type("PLTE")) return TakePalette(chunk, walk);
   if (!chunk.critical()) {
     TakeMetadata(chunk, walk);
     return {};
@@ -237,7 +246,7 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
 Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header) {
   Walk walk;
   walk.bytes = bytes;
-  walk.palette_wanted = header.color == Color::kPalette;
+  if (header.color == Color::kPalette) walk.most_colors = size_t{1} << header.bit_depth;
   size_t at = kHeaderBytes;
   while (at < bytes.size()) {
     const std::optional<Chunk> chunk = ChunkAt(bytes, at);
@@ -247,7 +256,7 @@ Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header) 
     at = chunk->range.end;
   }
   TRY(CheckEnd(walk, at));
-  if (walk.palette_wanted && walk.layout.palette.end == 0) {
+  if (walk.most_colors != 0 && walk.layout.palette.end == 0) {
     return Damaged("its palette is missing", walk.layout.data.begin);
   }
   walk.layout.orientation = FindOrientation(walk);

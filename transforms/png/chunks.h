@@ -47,8 +47,9 @@ struct Layout {
 };
 
 // Walks all chunks. DataLoss: a wrong checksum (of chunks that pixels depend on; other damaged
-// chunks are ignored), a file that ends before its pixels do, or no pixels at all. Unimplemented:
-// an unknown critical chunk. Allocates nothing, unless text may contain an orientation (text.h).
+// chunks are ignored), a palette of an impossible size, a file that ends before its pixels do, or
+// no pixels at all. Unimplemented: an unknown critical chunk. Allocates nothing, unless text may
+// contain an orientation (text.h).
 Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header);
 
 }  // namespace stoker::png

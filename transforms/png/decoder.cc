@@ -11,8 +11,8 @@
 #include "core/result/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/png/chunks.h"
-#include "transforms/png/libspng.h"
 #include "transforms/png/pixels.h"
+#include "transforms/png/rows.h"
 
 namespace stoker {
 namespace {
@@ -72,21 +72,19 @@ struct PngDecoder::State {
   Status Decode(const Rect& region, const png::Pixels& convert, RowSink* sink, uint8_t* to);
   Status Reserve(const Rect& region, size_t pixel, RowSink* sink);
   Status ReadAll(const Rect& region, const png::Pixels& convert, RowSink* sink, uint8_t* to);
-  Status ReadRows(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
-                  RowSink& sink);
-  Status ReadRows(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
-                  uint8_t* to);
-  Status GatherPasses(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
-                      uint8_t* to);
-  Status GatherPass(const Pass& pass, int rows, const Rect& region, const png::Pixels& convert,
-                    png::LibSpng& library, uint8_t* to);
+  Status ReadRows(const Rect& region, const png::Pixels& convert, RowSink& sink);
+  Status ReadRows(const Rect& region, const png::Pixels& convert, uint8_t* to);
+  std::array<int, kPasses.size()> RowsOfPasses(const Rect& region) const;
+  uint64_t BytesUntil(const Rect& region) const;
+  Status GatherPasses(const Rect& region, const png::Pixels& convert, uint8_t* to);
+  Status GatherPass(const Pass& pass, int count, const Rect& region, const png::Pixels& convert,
+                    uint8_t* to);
   std::span<const uint8_t> Palette() const;
 
   DecodeLimits limits;
   MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
   MemoryBudget& budget;
-  Reservation librarys{budget};
-  GrowingBuffer row{budget};     // a row as stored in the file
+  png::RowReader rows{budget};
   GrowingBuffer part{budget};    // a pass's pixels of a row of the region
   GrowingBuffer pixels{budget};  // the region of an interlaced image
 
@@ -138,16 +136,15 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
 Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink* sink) {
   const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
   const Growth growths[] = {
-      {row, header.RowBytes(header.size.width)},
+      rows.Room(header),
       {part, width},
       {pixels, sink != nullptr ? width * static_cast<size_t>(region.height) : 0}};
-  const uint64_t librarys_bytes = png::LibraryBytes(header);
-  const uint64_t needed = librarys_bytes + MissingBytes(growths);
+  const uint64_t needed = MissingBytes(growths);
   if (sink != nullptr) {
     Status begun = sink->Begin({png::Pixels(header, Palette(), conversion).layout(), region});
     if (!begun.ok()) return AndMore(std::move(begun), needed);
   }
-  if (librarys.Resize(librarys_bytes) && GrowAll(growths).ok()) return {};
+  if (GrowAll(growths).ok()) return {};
   return NoRoomToDecode("a PNG", header.size, needed);
 }
 
@@ -180,34 +177,31 @@ Status PngDecoder::State::Decode(const Rect& region, const png::Pixels& convert,
                                  uint8_t* to) {
   Status status = Reserve(region, convert.pixel_bytes(), sink);
   if (status.ok()) status = ReadAll(region, convert, sink, to);
-  (void)librarys.Resize(0);
   if (pixels.capacity() > kKeptBytes) pixels.Free();
   return status;
 }
 
 Status PngDecoder::State::ReadAll(const Rect& region, const png::Pixels& convert, RowSink* sink,
                                   uint8_t* to) {
-  png::LibSpng library;
-  TRY(library.Start(bytes, header, layout));
+  rows.Start(bytes, header, layout, BytesUntil(region));
   if (sink == nullptr) {
-    return header.interlaced ? GatherPasses(region, convert, library, to)
-                             : ReadRows(region, convert, library, to);
+    return header.interlaced ? GatherPasses(region, convert, to) : ReadRows(region, convert, to);
   }
-  if (!header.interlaced) return ReadRows(region, convert, library, *sink);
-  TRY(GatherPasses(region, convert, library, pixels.data()));
+  if (!header.interlaced) return ReadRows(region, convert, *sink);
+  TRY(GatherPasses(region, convert, pixels.data()));
   const auto stride =
       static_cast<ptrdiff_t>(static_cast<size_t>(region.width) * convert.pixel_bytes());
   return PushRegion({convert.layout(), region.size(), {pixels.data()}, {stride}}, region, *sink);
 }
 
-Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert,
-                                   png::LibSpng& library, RowSink& sink) {
-  for (int y = 0; y < region.y; ++y) TRY(library.Read(row.data(), row.capacity()));
+Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert, RowSink& sink) {
+  const int right = region.x + region.width;
+  for (int y = 0; y < region.y; ++y) TRY(rows.Next(right));
   for (int done = 0; done < region.height;) {
     const MutableImageView room = sink.Reserve(region.height - done);
     for (int y = 0; y < room.size.height; ++y) {
-      TRY(library.Read(row.data(), row.capacity()));
-      convert.Convert(row.data(), region.x, region.width, room.plane[0] + y * room.stride[0]);
+      ASSIGN_OR_RETURN(const uint8_t* const row, rows.Next(right));
+      convert.Convert(row, region.x, region.width, room.plane[0] + y * room.stride[0]);
     }
     sink.Commit(room.size.height);
     done += room.size.height;
@@ -215,44 +209,75 @@ Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& conver
   return {};
 }
 
-Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert,
-                                   png::LibSpng& library, uint8_t* to) {
+Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert, uint8_t* to) {
   const size_t stride = static_cast<size_t>(region.width) * convert.pixel_bytes();
   for (int y = 0; y < region.y + region.height; ++y) {
-    TRY(library.Read(row.data(), row.capacity()));
+    ASSIGN_OR_RETURN(const uint8_t* const row, rows.Next(region.x + region.width));
     if (y < region.y) continue;
-    convert.Convert(row.data(), region.x, region.width, to);
+    convert.Convert(row, region.x, region.width, to);
     to += stride;
   }
   return {};
 }
 
+// Returns how many rows of each pass are read: none after those with pixels of the region.
+std::array<int, kPasses.size()> PngDecoder::State::RowsOfPasses(const Rect& region) const {
+  std::array<int, kPasses.size()> counts{};
+  bool after = true;
+  for (size_t p = kPasses.size(); p-- > 0;) {
+    const Share share = ShareOf(kPasses[p], region);
+    if (after && share.empty()) continue;
+    const bool some = kPasses[p].Columns(header.size.width) > 0;
+    counts[p] = after ? share.bottom : some ? kPasses[p].Rows(header.size.height) : 0;
+    after = false;
+  }
+  return counts;
+}
+
+// Returns the bytes of the rows that are read, with their filter bytes, up to the region's last
+// pixel.
+uint64_t PngDecoder::State::BytesUntil(const Rect& region) const {
+  const auto sum = [this](int count, int columns, int right) {
+    const uint64_t row = header.RowBytes(columns);
+    return std::pair(static_cast<uint64_t>(count) * (row + 1), row - header.RowBytes(right));
+  };
+  const int right = region.x + region.width;
+  if (!header.interlaced) {
+    const auto [all, after] = sum(region.y + region.height, header.size.width, right);
+    return all - after;
+  }
+  uint64_t total = 0, not_wanted = 0;
+  const std::array<int, kPasses.size()> counts = RowsOfPasses(region);
+  for (size_t p = 0; p < kPasses.size(); ++p) {
+    if (counts[p] == 0) continue;
+    const Pass& pass = kPasses[p];
+    const auto [all, after] = sum(counts[p], pass.Columns(header.size.width), pass.Columns(right));
+    total += all;
+    not_wanted = after;
+  }
+  return total - not_wanted;
+}
+
 // Rows are complete only after the last pass, so the region's pixels are gathered first.
 Status PngDecoder::State::GatherPasses(const Rect& region, const png::Pixels& convert,
-                                       png::LibSpng& library, uint8_t* to) {
-  size_t last = 0;  // the last pass with pixels of the region
+                                       uint8_t* to) {
+  const std::array<int, kPasses.size()> counts = RowsOfPasses(region);
   for (size_t p = 0; p < kPasses.size(); ++p) {
-    if (!ShareOf(kPasses[p], region).empty()) last = p;
-  }
-  for (size_t p = 0; p <= last; ++p) {
-    const Pass& pass = kPasses[p];
-    if (pass.Columns(header.size.width) == 0) continue;
-    const int rows = p == last ? ShareOf(pass, region).bottom : pass.Rows(header.size.height);
-    TRY(GatherPass(pass, rows, region, convert, library, to));
+    if (counts[p] > 0) TRY(GatherPass(kPasses[p], counts[p], region, convert, to));
   }
   return {};
 }
 
-// Reads the first `rows` rows of a pass.
-Status PngDecoder::State::GatherPass(const Pass& pass, int rows, const Rect& region,
-                                     const png::Pixels& convert, png::LibSpng& library,
-                                     uint8_t* to) {
+// Reads the first `count` rows of a pass.
+Status PngDecoder::State::GatherPass(const Pass& pass, int count, const Rect& region,
+                                     const png::Pixels& convert, uint8_t* to) {
   const size_t pixel = convert.pixel_bytes(), stride = static_cast<size_t>(region.width) * pixel;
   const Share share = ShareOf(pass, region);
-  for (int y = 0; y < rows; ++y) {
-    TRY(library.Read(row.data(), row.capacity()));
+  rows.StartPass(pass.Columns(header.size.width));
+  for (int y = 0; y < count; ++y) {
+    ASSIGN_OR_RETURN(const uint8_t* const row, rows.Next(share.right));
     if (share.empty() || y < share.top || y >= share.bottom) continue;
-    convert.Convert(row.data(), share.left, share.right - share.left, part.data());
+    convert.Convert(row, share.left, share.right - share.left, part.data());
     const uint8_t* from = part.data();
     uint8_t* at = to + static_cast<size_t>(pass.y + y * pass.dy - region.y) * stride +
                   static_cast<size_t>(pass.x + share.left * pass.dx - region.x) * pixel;

@@ -13,14 +13,14 @@
 
 namespace stoker {
 
-// Decodes all color types and depths, also interlaced, with libspng, to kGray or kInterleaved RGB
-// of 8 bits (see png/pixels.h), or the values of a mask as they are stored; of an animated PNG the
-// default image. Pixels are those of a full decode, for any region. Not thread-safe.
+// Decodes all color types and depths, also interlaced, to kGray or kInterleaved RGB of 8 bits (see
+// png/pixels.h), or the values of a mask as they are stored; of an animated PNG the default image.
+// Pixels are those of a full decode, for any region. Not thread-safe.
 class PngDecoder {
  public:
   // If there is a `budget`, all memory that depends on the image is charged to it: while Decode
-  // runs, libspng's allocations and the region's pixels of an interlaced image; for the decoder's
-  // lifetime, two rows. It must outlive the decoder.
+  // runs, the region's pixels of an interlaced image; from the first Decode on, three rows and 125
+  // KB for decompression. It must outlive the decoder.
   explicit PngDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr);
   ~PngDecoder();
   PngDecoder(PngDecoder&&) noexcept;

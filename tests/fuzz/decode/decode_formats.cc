@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/memory/buffer.h"
@@ -11,7 +12,9 @@
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
 #include "transforms/png/decoder.h"
+#include "transforms/png/inflater.h"
 #include "transforms/png/reference_decoder.h"
+#include "transforms/png/reference_inflate.h"
 #include "transforms/webp/decoder.h"
 #include "transforms/webp/reference_decoder.h"
 
@@ -83,6 +86,27 @@ void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
   Require(decoder.Decode(region, rows).ok() == status.ok(), "both decode, or neither");
 }
 
+// Decompresses the input as the data of a chunk: the bytes and the verdict are zlib's.
+void InflateFuzzed(std::span<const uint8_t> input) {
+  static png::Inflater inflater;
+  std::vector<uint8_t> chunk(8);
+  for (size_t i = 0; i < 4; ++i) chunk[i] = static_cast<uint8_t>(input.size() >> (24 - 8 * i));
+  chunk.insert(chunk.end(), input.begin(), input.end());
+  chunk.resize(chunk.size() + 4);
+  const size_t total = 1 + Digest(input) % 200'000;
+  const std::optional<std::vector<uint8_t>> wanted = png::InflateByZlib(input, total);
+  inflater.Start(chunk, {0, chunk.size()}, total);
+  for (size_t at = 0; at < total;) {
+    const auto part = inflater.Next(total - at);
+    Require(part.ok() || !wanted, "what zlib takes is taken");
+    if (!part.ok()) return RequireSound(part.error(), chunk.size());
+    Require(!wanted || std::memcmp(part->data(), wanted->data() + at, part->size()) == 0,
+            "the bytes are zlib's");
+    at += part->size();
+  }
+  Require(wanted.has_value(), "what zlib refuses is refused");
+}
+
 // The decoder, opening masks.
 struct MaskDecoder {
   Result<ImageInfo> Open(std::span<const uint8_t> bytes) { return png.Open(bytes, meaning); }
@@ -141,6 +165,7 @@ void MendPngChecksums(std::vector<uint8_t>& png) {
 }
 
 void DecodeFuzzedPng(std::span<const uint8_t> input) {
+  InflateFuzzed(input);
   static MemoryBudget budget(kMemory);
   static PngDecoder decoder(kTight, &budget);  // state must not leak
   std::vector<uint8_t> png(input.begin(), input.end());

@@ -9,7 +9,7 @@
 #include "tests/testing/images/make_png.h"
 #include "tests/transforms/whole.h"
 #include "transforms/png/decoder.h"
-#include "transforms/png/libspng.h"
+#include "transforms/png/inflater.h"
 #include "transforms/png/reference_decoder.h"
 
 namespace stoker {
@@ -84,7 +84,8 @@ TEST(PngDamage, NoticesEveryFlippedBit) {
   }
 }
 
-// Checksums are corrected so that libspng sees the damage; the verdict is that of its whole decode.
+// Checksums are corrected, so that the damage reaches the decompression; the verdict is that of
+// libspng's whole decode.
 TEST(PngDamage, AgreesWithAWholeDecode) {
   int refused = 0;
   for (const PngOptions& options : PngKinds()) {
@@ -147,12 +148,41 @@ TEST(PngDamage, ErrorsNameTheCause) {
   std::vector<uint8_t> invalid = First(png, 33 + 12 + 768);
   for (const uint8_t byte : noise) invalid.push_back(byte);
   EXPECT_EQ(ErrorOfBytes(invalid).cause, "damaged PNG: invalid zlib data");
+  // Three rows in a block that is not compressed; the last one's filter is 9.
+  const std::vector<uint8_t> rows = {0x78, 1, 1, 9, 0, 0xF6, 0xFF, 0, 1, 2, 1, 3, 4, 9, 5, 6};
+  std::vector<uint8_t> filter = First(MakePng({.width = 2, .height = 3, .color = 0}), 33);
+  for (const uint8_t byte : PngChunk("IDAT", rows)) filter.push_back(byte);
+  EXPECT_EQ(ErrorOfBytes(filter, {0, 0, 2, 2}).cause, "");
+  EXPECT_EQ(ErrorOfBytes(filter).cause,
+            "damaged PNG: the filter of its row 3, as stored, is unknown");
   // A last chunk of pixels that is missing as a whole.
   const std::vector<uint8_t> chunks = MakePng({.chunk_bytes = 500});
   const std::vector<uint8_t> fewer = First(chunks, 33 + 512);
   EXPECT_EQ(ErrorOfBytes(fewer).cause,
             "truncated PNG: its compressed data end before its last row");
   EXPECT_EQ(ErrorOfBytes(fewer, {0, 0, 64, 1}).cause, "");  // those rows are there
+}
+
+// Those that libspng refuses. Colors may be missing.
+TEST(PngDamage, RefusesPalettesOfImpossibleSizes) {
+  for (const int bits : {1, 2, 4, 8}) {
+    const size_t most = size_t{3} << bits;
+    const std::vector<uint8_t> png = MakePng({.color = 3, .bit_depth = bits});
+    for (const size_t size :
+         {size_t{0}, size_t{1}, size_t{3}, most - 1, most, most + 3, 10 * most}) {
+      std::vector<uint8_t> other = First(png, 33);
+      for (const uint8_t byte : PngChunk("PLTE", std::vector<uint8_t>(size))) other.push_back(byte);
+      other.insert(other.end(), png.begin() + 33 + 12 + static_cast<ptrdiff_t>(most), png.end());
+      const Error error = ErrorOfBytes(other);
+      const bool possible = size == 3 || size == most;
+      EXPECT_EQ(DecodeWholePng(other).ok(), possible) << bits << " bits, " << size;
+      EXPECT_EQ(error.cause, possible ? ""
+                                      : "damaged PNG: a palette of " + std::to_string(size) +
+                                            " bytes, not three for each of 1 to " +
+                                            std::to_string(most / 3) + " colors");
+      EXPECT_EQ(error.offset.value_or(0), possible ? 0u : 33u);
+    }
+  }
 }
 
 TEST(PngLimits, LimitPixelsAndSides) {
@@ -179,6 +209,7 @@ TEST(PngLimits, LimitPixelsAndSides) {
 }
 
 TEST(PngBudget, IsChargedAndReleased) {
+  constexpr size_t kKept = sizeof(png::Inflater) + (16 << 10);  // with two rows
   for (const bool interlaced : {false, true}) {
     const std::vector<uint8_t> png =
         Padded(MakePng({.width = 1000, .height = 800, .interlaced = interlaced}));
@@ -186,16 +217,18 @@ TEST(PngBudget, IsChargedAndReleased) {
     {
       MemoryBudget budget(64 << 20);
       PngDecoder decoder({}, &budget);
+      EXPECT_EQ(budget.used(), 0u);
       EXPECT_EQ(ErrorOf(decoder, png).cause, "");
       needed = budget.peak();
-      EXPECT_LT(budget.used(), 16u << 10);  // two rows
+      EXPECT_GT(budget.used(), sizeof(png::Inflater));
+      EXPECT_LT(budget.used(), kKept);
       // An interlaced image is gathered before its first row goes.
       EXPECT_EQ(needed > 2'400'000, interlaced);
     }
     MemoryBudget budget(needed - 1);
     PngDecoder decoder({}, &budget);
     EXPECT_EQ(ErrorOf(decoder, png).code, Code::kResourceExhausted);
-    EXPECT_LT(budget.used(), 16u << 10);
+    EXPECT_LT(budget.used(), kKept);
     if (!interlaced) continue;
     EXPECT_EQ(ErrorOf(decoder, png, {0, 0, 100, 100}).cause, "");
   }
