@@ -26,7 +26,6 @@ set(stoker_others
   JPEG::JPEG
   PkgConfig::HWY
   PkgConfig::PUGIXML
-  PkgConfig::SPNG
   PkgConfig::URING
   PkgConfig::WEBP
   PkgConfig::YAML

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <hwy/highway.h>
 #include <jpeglib.h>
-#include <spng.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <tbb/version.h>
 #include <webp/decode.h>
+#include <zlib.h>
 
 #include <cstdlib>
 
@@ -87,7 +87,7 @@ Result<DoctorReport> Examine() {
   report.memlock_bytes = MemlockBytes();
   report.simd = InstructionSet();
   report.libraries = {{"libjpeg-turbo", LibjpegTurboVersion()},
-                      {"libspng", spng_version_string()},
+                      {"zlib", zlibVersion()},
                       {"libwebp", WebpVersion()},
                       LibarchiveVersion(),
                       LibcurlVersion(),

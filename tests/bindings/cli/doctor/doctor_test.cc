@@ -20,7 +20,7 @@ DoctorReport MadeUp() {
   report.version = "1.2.3";
   report.memlock_bytes = 8 << 20;
   report.reader_reason = "uring: as fast as pread";
-  report.libraries = {{"libspng", "0.7.3"}};
+  report.libraries = {{"zlib", "1.2.13"}};
   report.visible_devices = "1,0";
   report.cuda.built = true;
   report.cuda.runtime = 13000;
@@ -72,7 +72,7 @@ TEST(DoctorTest, TextDescribesDriverAndDevices) {
 TEST(DoctorTest, JsonDescribesDriverAndDevices) {
   const json report = json::parse(DoctorJson(MadeUp()));
   EXPECT_EQ(report["memlock_bytes"], 8 << 20);
-  EXPECT_EQ(report["libraries"]["libspng"], "0.7.3");
+  EXPECT_EQ(report["libraries"]["zlib"], "1.2.13");
   const json& cuda = report["cuda"];
   EXPECT_EQ(cuda["driver"], "13.2");
   EXPECT_EQ(cuda["visible_devices"], "1,0");
@@ -92,7 +92,7 @@ TEST(DoctorTest, ColoursWhatIsGoodAndWhatIsMissing) {
   const std::string text = DoctorText(report, /*colour=*/true);
   EXPECT_THAT(text, HasSubstr("\x1b[1mstoker 1.2.3\x1b[0m\n"));
   EXPECT_THAT(text, HasSubstr("reader         \x1b[32muring: as fast as pread\x1b[0m\n"));
-  EXPECT_THAT(text, HasSubstr("libraries      \x1b[33mlibspng 0.7.3, libcurl not found: "));
+  EXPECT_THAT(text, HasSubstr("libraries      \x1b[33mzlib 1.2.13, libcurl not found: "));
   EXPECT_THAT(text, HasSubstr("memlock        8.0 MiB\n"));
   EXPECT_THAT(DoctorText(report), Not(HasSubstr("\x1b")));
   const std::regex codes("\x1b\\[[0-9]+m");
