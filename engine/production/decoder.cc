@@ -113,7 +113,9 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
   for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
-  for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
+  for (int i = 0; cache_ != nullptr && i < workers; ++i) {
+    packers_.emplace_back(&memory, options.limits);
+  }
 }
 
 // Decodes a sample and others that are ready, two of their pieces interleaved. The last one is

@@ -41,7 +41,7 @@ struct DecodeLimits {
 enum class Fallback : uint8_t {
   kNone,         // it does not
   kHeader,       // an unusual or damaged header
-  kProcess,      // arithmetic, lossless, or more than 8 bits; to index or pack: progressive
+  kProcess,      // arithmetic, lossless, or more than 8 bits; to index: progressive
   kColor,        // neither gray nor YCbCr
   kSampling,     // a chroma format other than 4:4:4, 4:2:2, 4:2:0 and 4:4:0
   kScan,         // several sequential scans, or progressive ones that leave bits out

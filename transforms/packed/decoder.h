@@ -18,8 +18,8 @@ namespace packed {
 class PackedFile;
 }
 
-// The pixels, their layout and the ImageInfo, except its format, are those that JpegDecoder gives
-// for the JPEG, for any region. Not thread-safe.
+// The pixels, their layout and the ImageInfo, except its format and that it is not progressive, are
+// those that JpegDecoder gives for the JPEG, for any region. Not thread-safe.
 class PackedJpegDecoder {
  public:
   // `budget`, if given, is charged for the samples of a row of MCUs during the decoder's lifetime,

@@ -1,14 +1,16 @@
-// The format of a packed JPEG: the quantised coefficients of a baseline JPEG at fixed positions of
-// a bit stream instead of in Huffman codes, and all that is needed to restore the file to the byte.
+// The format of a packed JPEG: the quantised coefficients of a JPEG at fixed positions of a bit
+// stream instead of in Huffman codes, and all that is needed to restore the file to the byte.
 // Numbers are little-endian; bits fill bytes from the lowest.
 //
 //   the rows of MCUs in the upper half of the image │ header │ those in the lower half
 //
 //   header, in bytes
-//   8   F5 "stkjpg" 02: magic, and the format's version
+//   8   F5 "stkjpg" 02: magic, and the format's version: 02 of a baseline JPEG, 03 of a progressive
+//       one
 //   4   0
 //   4   the size of the JPEG
-//   4   the size of its header: all before the first byte of entropy-coded data
+//   4   the size of its header: all before the first byte of entropy-coded data and, in a
+//       progressive JPEG, all between the data of its scans
 //   4   the size of its tail: all after the entropy-coded data, which is the end-of-image marker
 //       and everything that follows it
 //   4   1 if zeros fill the last byte before a marker of the entropy-coded data, 0 if ones do
@@ -23,7 +25,7 @@
 // by itself, of which the other rows are missing:
 //
 //   part of the upper half: begins at a multiple of RowParts::kUnit
-//   8   F5 "stkjpg" 02
+//   8   F5 "stkjpg" 02, or 03 as in the header
 //   4   the distance from here to the header
 //       rows of MCUs, without gaps; the last of a part may have bytes at its end that fill the unit
 //
@@ -66,7 +68,8 @@ namespace stoker::packed {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p', 'g'};
-inline constexpr uint8_t kVersion = 2;
+inline constexpr uint8_t kVersion = 2;             // of baseline JPEGs
+inline constexpr uint8_t kProgressiveVersion = 3;  // which earlier releases refuse
 
 // The first bytes of the file, of each part of the upper half, and of the header.
 struct Start {

@@ -16,6 +16,9 @@
 #include "transforms/jpeg/fast/entropy/entropy.h"
 #include "transforms/jpeg/fast/entropy/mcu_parser.h"
 #include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/index/crop_geometry.h"
+#include "transforms/jpeg/fast/progressive/scan_decoder.h"
+#include "transforms/jpeg/fast/progressive/scan_script.h"
 #include "transforms/packed/format.h"
 #include "transforms/packed/pack_run.h"
 #include "transforms/packed/packed_file.h"
@@ -25,7 +28,8 @@ namespace stoker {
 namespace packed {
 namespace {
 
-constexpr uint8_t kEndOfImage = 0xD9;  // after 0xFF
+constexpr char kNoHuffmanCodes[] = "arithmetic, lossless, or more than 8 bits";
+constexpr char kNoEnd[] = "its data are not followed by an end-of-image marker";
 
 template <typename T>
 std::span<const uint8_t> BytesOf(const T& value) {
@@ -37,7 +41,9 @@ Error StoredAsItIs(const std::string& why) {
           .cause = "this JPEG is not packed: " + why,
           .advice = "Store it as it is"};
 }
-Error StoredAsItIs(Fallback why) { return StoredAsItIs(NameOf(why)); }
+Error StoredAsItIs(Fallback why) {
+  return StoredAsItIs(why == Fallback::kProcess ? kNoHuffmanCodes : NameOf(why));
+}
 
 // The offset of the first marker after `from` that is not part of the entropy-coded data, or the
 // end of the file.
@@ -57,13 +63,20 @@ size_t EndOfScan(std::span<const uint8_t> jpeg, size_t from) {
 }  // namespace packed
 
 struct JpegPacker::State {
-  explicit State(MemoryBudget* budget)
-      : coefficients(budget != nullptr ? *budget : unlimited),
+  State(MemoryBudget* budget, const DecodeLimits& l)
+      : limits(l),
+        scans(budget != nullptr ? *budget : unlimited),
+        coefficients(budget != nullptr ? *budget : unlimited),
         packed(budget != nullptr ? *budget : unlimited) {}
 
+  bool progressive() const { return frame.process == jpeg::Process::kProgressive; }
   Status ReadHeader(std::span<const uint8_t> jpeg);
+  Result<size_t> ReadMarkers(std::span<const uint8_t> jpeg);
   Status PackAll(std::span<const uint8_t> jpeg);
+  Status PackRows(std::span<const uint8_t> jpeg);
   Status StartParsing(std::span<const uint8_t> jpeg);
+  Status DecodeScans(std::span<const uint8_t> jpeg);
+  Fallback ParseRow(int row);
   Status PackRow();
   Status FillUnit();
   Status AppendHeader(std::span<const uint8_t> jpeg);
@@ -76,14 +89,18 @@ struct JpegPacker::State {
   size_t directory_bytes() const { return directory.size() * sizeof(packed::DirectoryEntry); }
   uint32_t RowBytes() const { return static_cast<uint32_t>(size - (rows_at - header_at)); }
 
+  const DecodeLimits limits;
   MemoryBudget unlimited{std::numeric_limits<uint64_t>::max()};
   jpeg::McuParser parser;
+  jpeg::ScanDecoder scans;  // instead of the parser, of a progressive JPEG
   jpeg::CoefficientRows coefficients;
   packed::JpegRestorer restorer;
   std::vector<uint8_t> restored;
 
   jpeg::FrameHeader frame;
+  std::vector<uint8_t> header;  // as packed::FixedPart::header_bytes
   std::optional<packed::BlockRows> rows;
+  std::optional<jpeg::CropGeometry> geometry;  // of a progressive JPEG: the whole image
   packed::FixedPart fixed{};
   std::vector<packed::DirectoryEntry> directory;
   GrowingBuffer packed;  // its first `size` bytes
@@ -91,7 +108,8 @@ struct JpegPacker::State {
   size_t header_at = 0, rows_at = 0;  // of the lower half; the size so far in the upper one
 };
 
-JpegPacker::JpegPacker(MemoryBudget* budget) : state_(std::make_unique<State>(budget)) {}
+JpegPacker::JpegPacker(MemoryBudget* budget, const DecodeLimits& limits)
+    : state_(std::make_unique<State>(budget, limits)) {}
 JpegPacker::~JpegPacker() = default;
 JpegPacker::JpegPacker(JpegPacker&&) noexcept = default;
 JpegPacker& JpegPacker::operator=(JpegPacker&&) noexcept = default;
@@ -118,36 +136,61 @@ Result<std::span<const uint8_t>> JpegPacker::PackPixels(std::span<const uint8_t>
 }
 
 uint64_t JpegPacker::memory_bytes() const {
-  return state_->coefficients.memory_bytes() + state_->packed.capacity();
+  return state_->scans.memory_bytes() + state_->coefficients.memory_bytes() +
+         state_->packed.capacity();
 }
 
 void JpegPacker::FreeMemory() {
+  state_->scans.FreeMemory();
   state_->coefficients.FreeMemory();
   state_->packed.Free();
 }
 
 // Prepares all that does not depend on coefficients.
 Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
-  if (const Fallback why = jpeg::ParseHeader(jpeg, frame); why != Fallback::kNone) {
+  if (const Fallback why = jpeg::ParseHeader(jpeg, frame, jpeg::Process::kProgressive);
+      why != Fallback::kNone) {
     return packed::StoredAsItIs(why);
   }
-  const std::span<const uint8_t> tail = jpeg.subspan(packed::EndOfScan(jpeg, frame.scan_offset));
-  if (tail.size() < 2 || tail[1] != packed::kEndOfImage) {
-    return packed::StoredAsItIs("its data are not followed by an end-of-image marker");
-  }
+  ASSIGN_OR_RETURN(const size_t tail_at, ReadMarkers(jpeg));
   if (jpeg.size() > std::numeric_limits<uint32_t>::max()) {
     return packed::StoredAsItIs("the file is too large");
   }
   rows.emplace(frame);
-  fixed = {.start = {},
+  fixed = {.start = {.version = progressive() ? packed::kProgressiveVersion : packed::kVersion},
            .jpeg_bytes = static_cast<uint32_t>(jpeg.size()),
-           .header_bytes = static_cast<uint32_t>(frame.scan_offset),
-           .tail_bytes = static_cast<uint32_t>(tail.size()),
+           .header_bytes = static_cast<uint32_t>(header.size()),
+           .tail_bytes = static_cast<uint32_t>(jpeg.size() - tail_at),
            .pads_with_zeros = 0,
            .checksum = 0};
   directory.resize(static_cast<size_t>(packed::McuRowsOf(frame)));
   size = 0;
   return MakeRoom(jpeg.size() + jpeg.size() / 4);
+}
+
+// Collects what lies before and between the data of the scans. Returns where the tail begins.
+Result<size_t> JpegPacker::State::ReadMarkers(std::span<const uint8_t> jpeg) {
+  if (!progressive()) {
+    header.assign(jpeg.begin(), jpeg.begin() + static_cast<ptrdiff_t>(frame.scan_offset));
+    const size_t end = packed::EndOfScan(jpeg, frame.scan_offset);
+    if (jpeg.size() - end < 2 || jpeg[end + 1] != jpeg::kEoi) {
+      return packed::StoredAsItIs(packed::kNoEnd);
+    }
+    return end;
+  }
+  jpeg::ScanScript script(jpeg, frame, limits.ScansOf(frame.size));
+  size_t end = frame.scan_marker;
+  header.assign(jpeg.begin(), jpeg.begin() + static_cast<ptrdiff_t>(end));
+  for (;;) {
+    if (const Fallback why = script.Next(end); why != Fallback::kNone) {
+      return packed::StoredAsItIs(why);
+    }
+    if (script.scan() == nullptr) return end;
+    const std::span<const uint8_t> markers = jpeg.first(script.data()).subspan(end);
+    header.insert(header.end(), markers.begin(), markers.end());
+    end = packed::EndOfScan(jpeg, script.data());
+    if (jpeg.size() - end < 2) return packed::StoredAsItIs(packed::kNoEnd);
+  }
 }
 
 // Makes room for this many bytes; the first `size` ones are kept.
@@ -164,6 +207,7 @@ Status JpegPacker::State::Append(std::span<const uint8_t> bytes) {
 }
 
 Status JpegPacker::State::StartParsing(std::span<const uint8_t> jpeg) {
+  if (progressive()) return DecodeScans(jpeg);
   if (const Fallback why = parser.Open(jpeg, frame); why != Fallback::kNone) {
     return packed::StoredAsItIs(why);
   }
@@ -173,7 +217,29 @@ Status JpegPacker::State::StartParsing(std::span<const uint8_t> jpeg) {
   return coefficients.Start(frame, parser);
 }
 
+// Decodes all coefficients of a progressive JPEG.
+Status JpegPacker::State::DecodeScans(std::span<const uint8_t> jpeg) {
+  geometry.emplace(frame, Rect{0, 0, frame.size.width, frame.size.height});
+  scans.Begin(frame, *geometry);
+  const std::array<Growth, 2> growths = scans.Growths();
+  if (growths[0].bytes > static_cast<uint64_t>(limits.CoefficientBytes())) {
+    return packed::StoredAsItIs("its coefficients need too much memory");
+  }
+  TRY(GrowAll(growths));
+  TRY(coefficients.Start(frame));
+  const Fallback why = scans.Decode(jpeg, limits.ScansOf(frame.size));
+  if (why != Fallback::kNone) return packed::StoredAsItIs(why);
+  return {};
+}
+
 Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
+  Status packed = PackRows(jpeg);
+  scans.FreeExcess();
+  if (!packed.ok()) scans.Clear();
+  return packed;
+}
+
+Status JpegPacker::State::PackRows(std::span<const uint8_t> jpeg) {
   TRY(StartParsing(jpeg));
   const int mcu_rows = packed::McuRowsOf(frame), middle = packed::MiddleRow(mcu_rows);
   header_at = rows_at = 0;
@@ -183,9 +249,9 @@ Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
     if (row > 0) directory[static_cast<size_t>(row - 1)].end = RowBytes();
     if (row == middle) TRY(AppendHeader(jpeg));
     if (begins_part) TRY(Append(packed::BytesOf(packed::Start())));
-    parser.Decode(0, rows->mcus);
-    while (jpeg::McuRun* const run = parser.Next()) Parse(*run);
-    if (parser.why() != Fallback::kNone) return packed::StoredAsItIs(parser.why());
+    if (const Fallback why = ParseRow(row); why != Fallback::kNone) {
+      return packed::StoredAsItIs(why);
+    }
     TRY(PackRow());
     if (!coefficients.Transform()) return packed::StoredAsItIs(Fallback::kCoefficient);
     if (size > std::numeric_limits<uint32_t>::max()) {
@@ -195,6 +261,18 @@ Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
   directory.back().end = RowBytes();
   FillDirectory();
   return {};
+}
+
+// Sets the coefficients of a row of MCUs, which is the next one.
+Fallback JpegPacker::State::ParseRow(int row) {
+  if (progressive()) {
+    coefficients.Place(scans.Groups(row));
+    scans.StoreLast(row, coefficients.last());
+    return Fallback::kNone;
+  }
+  parser.Decode(0, rows->mcus);
+  while (jpeg::McuRun* const run = parser.Next()) Parse(*run);
+  return parser.why();
 }
 
 // Appends zeros, which belong to the last row.
@@ -208,7 +286,7 @@ Status JpegPacker::State::FillUnit() {
 Status JpegPacker::State::AppendHeader(std::span<const uint8_t> jpeg) {
   header_at = size;
   TRY(Append(packed::BytesOf(fixed)));
-  TRY(Append(jpeg.first(fixed.header_bytes)));
+  TRY(Append(header));
   TRY(Append(jpeg.last(fixed.tail_bytes)));
   TRY(Append({reinterpret_cast<const uint8_t*>(directory.data()), directory_bytes()}));
   rows_at = size;
@@ -223,7 +301,8 @@ void JpegPacker::State::FillDirectory() {
     packed::DirectoryEntry& entry = directory[static_cast<size_t>(row)];
     uint8_t* const at = packed.data() + begin + (row < middle ? 0 : rows_at - header_at);
     if (packed::BeginsPart(row, mcu_rows)) {
-      const packed::Start start{.to_header = static_cast<uint32_t>(header_at - begin)};
+      const packed::Start start{.version = fixed.start.version,
+                                .to_header = static_cast<uint32_t>(header_at - begin)};
       std::memcpy(at, &start, sizeof(start));
     }
     entry.checksum = Crc32c({at, entry.end - begin});

@@ -10,6 +10,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
+#include "transforms/decode/decoding.h"
 
 namespace stoker {
 
@@ -17,8 +18,9 @@ namespace stoker {
 class JpegPacker {
  public:
   // `budget`, if given, is charged for the memory of PackPixels during the packer's lifetime, and
-  // must outlive it.
-  explicit JpegPacker(MemoryBudget* budget = nullptr);
+  // must outlive it. `limits`: on the scans of a progressive JPEG, and on the memory for its
+  // coefficients.
+  explicit JpegPacker(MemoryBudget* budget = nullptr, const DecodeLimits& limits = {});
   ~JpegPacker();
   JpegPacker(JpegPacker&&) noexcept;
   JpegPacker& operator=(JpegPacker&&) noexcept;
@@ -27,8 +29,9 @@ class JpegPacker {
   // followed by kBufferPadding readable bytes.
   //
   // Unimplemented, with the reason, if this file must be stored unchanged: it is not a JPEG, or it
-  // is damaged, stoker's own decoder does not support its kind (progressive, more than 8 bits, …),
-  // or it would not be restored to the byte. ResourceExhausted if the system has no memory.
+  // is damaged, stoker's own decoder does not support its kind (arithmetic, more than 8 bits, …),
+  // it is beyond the limits, or it would not be restored to the byte. ResourceExhausted if the
+  // system has no memory.
   Result<std::vector<uint8_t>> Pack(std::span<const uint8_t> jpeg);
 
   // Packs a file for its pixels alone: neither restores nor compares it, which saves a third of the

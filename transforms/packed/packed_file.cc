@@ -22,7 +22,7 @@ Error Truncated(size_t size) {
 }
 
 Status CheckVersion(const Start& start) {
-  if (start.version == kVersion) return {};
+  if (start.version == kVersion || start.version == kProgressiveVersion) return {};
   return Error{Code::kUnimplemented,
                "a packed JPEG of version " + std::to_string(start.version),
                {},
@@ -67,12 +67,18 @@ Status PackedFile::ReadHeader() {
     return Truncated(bytes_.size());
   }
   std::memcpy(&fixed_, &bytes_[header_at_], sizeof(fixed_));
-  if (fixed_.start != Start()) return Damaged("its start", offsetof(Start, to_header));
+  const uint8_t version = bytes_[offsetof(Start, version)];
+  if (fixed_.start != Start{.version = version}) {
+    return Damaged("its start", offsetof(Start, to_header));
+  }
   const uint64_t directory_at =
       uint64_t{header_at_} + sizeof(FixedPart) + fixed_.header_bytes + fixed_.tail_bytes;
   if (directory_at > bytes_.size()) return Truncated(bytes_.size());
-  if (jpeg::ParseHeader(header(), frame_) != Fallback::kNone ||
-      frame_.scan_offset != fixed_.header_bytes || fixed_.pads_with_zeros > 1) {
+  // The scans of a progressive JPEG after the first are read when it is restored.
+  const bool progressive = version == kProgressiveVersion;
+  if (jpeg::ParseHeader(header(), frame_, jpeg::Process::kProgressive) != Fallback::kNone ||
+      (frame_.process == jpeg::Process::kProgressive) != progressive ||
+      (!progressive && frame_.scan_offset != fixed_.header_bytes) || fixed_.pads_with_zeros > 1) {
     return Damaged("its header", header_at_ + sizeof(FixedPart));
   }
   mcu_rows_ = McuRowsOf(frame_);

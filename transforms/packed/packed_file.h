@@ -34,12 +34,13 @@ class PackedFile {
   const jpeg::FrameHeader& frame() const { return frame_; }
   size_t jpeg_bytes() const { return fixed_.jpeg_bytes; }
   bool pads_with_zeros() const { return fixed_.pads_with_zeros != 0; }
-  std::span<const uint8_t> header() const {
-    return bytes_.subspan(header_at_ + sizeof(FixedPart), fixed_.header_bytes);
+  // The JPEG without its entropy-coded data: its header and its tail.
+  std::span<const uint8_t> markers() const {
+    return bytes_.subspan(header_at_ + sizeof(FixedPart),
+                          size_t{fixed_.header_bytes} + fixed_.tail_bytes);
   }
-  std::span<const uint8_t> tail() const {
-    return bytes_.subspan(header_at_ + sizeof(FixedPart) + fixed_.header_bytes, fixed_.tail_bytes);
-  }
+  std::span<const uint8_t> header() const { return markers().first(fixed_.header_bytes); }
+  std::span<const uint8_t> tail() const { return markers().last(fixed_.tail_bytes); }
   int mcu_rows() const { return mcu_rows_; }
   std::span<const uint8_t> bytes() const { return bytes_; }
 

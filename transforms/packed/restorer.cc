@@ -1,8 +1,11 @@
 #include "transforms/packed/restorer.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/result/try.h"
+#include "transforms/decode/decoding.h"
+#include "transforms/jpeg/fast/progressive/scan_script.h"
 #include "transforms/packed/unpack.h"
 
 namespace stoker::packed {
@@ -10,17 +13,60 @@ namespace stoker::packed {
 Status JpegRestorer::Restore(const PackedFile& file, std::vector<uint8_t>& out) {
   const BlockRows rows(file.frame());
   TRY(Reserve(rows));
-  out.assign(file.header().begin(), file.header().end());
-  writer_.Start(file.frame(), file.pads_with_zeros(), out);
+  TRY(StartScans(file, out));
   for (int row = 0; row < file.mcu_rows(); ++row) TRY(RestoreRow(file, row, rows));
-  writer_.Finish();
+  const std::span<const uint8_t> header = file.header();
+  for (size_t i = 0; i < count_; ++i) {
+    Scan& scan = scans_[i];
+    scan.writer.Finish();
+    if (i == 0) continue;
+    const std::span<const uint8_t> markers =
+        header.first(scan.header_end).subspan(scans_[i - 1].header_end);
+    out.insert(out.end(), markers.begin(), markers.end());
+    out.insert(out.end(), scan.bytes.begin(), scan.bytes.end());
+  }
   out.insert(out.end(), file.tail().begin(), file.tail().end());
   if (out.size() != file.jpeg_bytes()) return Damaged("another size when it is restored", 0);
   return {};
 }
 
+JpegRestorer::Scan& JpegRestorer::AddScan(size_t header_end) {
+  if (count_ == scans_.size()) scans_.emplace_back();
+  Scan& scan = scans_[count_++];
+  scan.bytes.clear();
+  scan.header_end = header_end;
+  return scan;
+}
+
+// Writes the header of the first scan, and starts all.
+Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& out) {
+  const jpeg::FrameHeader& frame = file.frame();
+  const ScanWriter::Target target{frame, file.pads_with_zeros(), room_};
+  count_ = 0;
+  if (frame.process == jpeg::Process::kSequential) {
+    AddScan(file.header().size()).writer.Start(target, out);
+  } else {
+    jpeg::ScanScript script(file.markers(), frame, DecodeLimits().ScansOf(frame.size));
+    size_t at = frame.scan_marker;
+    bool sound = script.Next(at) == Fallback::kNone;
+    for (; sound && script.scan() != nullptr; sound = script.Next(at) == Fallback::kNone) {
+      at = script.data();
+      Scan& scan = AddScan(at);
+      scan.writer.Start(target, *script.scan(), count_ == 1 ? out : scan.bytes);
+    }
+    if (!sound || count_ == 0 || at != file.header().size()) {
+      const auto markers = static_cast<size_t>(file.markers().data() - file.bytes().data());
+      return Damaged("its scans", markers + at);
+    }
+  }
+  const std::span<const uint8_t> first = file.header().first(scans_[0].header_end);
+  out.assign(first.begin(), first.end());
+  return {};
+}
+
 Status JpegRestorer::RestoreRow(const PackedFile& file, int mcu_row, const BlockRows& rows) {
   TRY(reader_.Start(file, mcu_row, rows.runs));
+  McuWords mcus;
   for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
     const int groups = rows.row[r].groups();
     for (int g = 0; g < groups; g += kRunGroups) {
@@ -28,20 +74,26 @@ Status JpegRestorer::RestoreRow(const PackedFile& file, int mcu_row, const Block
       if (run == nullptr) return reader_.WrongSizes();
       UnpackRun(run, 0, std::min(kRunGroups, groups - g), words_[r] + ptrdiff_t{g} * kGroupWords);
     }
+    FindNonZero(words_[r], groups, non_zero_[r]);
+    mcus.words[r] = words_[r];
+    mcus.non_zero[r] = non_zero_[r];
   }
-  const std::array<const int16_t*, 4> words = {words_[0], words_[1], words_[2], words_[3]};
-  writer_.WriteRow(rows, words);
+  for (size_t i = 0; i < count_; ++i) scans_[i].writer.WriteRow(rows, mcus);
   return {};
 }
 
 Status JpegRestorer::Reserve(const BlockRows& rows) {
+  constexpr size_t kGroupBytes = kGroupWords * sizeof(int16_t) + kGroupBlocks * sizeof(uint64_t);
   size_t groups = 0;
   for (const BlockRow& row : rows.all()) groups += static_cast<size_t>(row.groups());
-  TRY(memory_.Grow(groups * kGroupWords * sizeof(int16_t)));
+  TRY(memory_.Grow(groups * kGroupBytes));
   auto* next = reinterpret_cast<int16_t*>(memory_.data());
+  auto* non_zero = reinterpret_cast<uint64_t*>(next + groups * kGroupWords);
   for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
     words_[r] = next;
     next += ptrdiff_t{rows.row[r].groups()} * kGroupWords;
+    non_zero_[r] = non_zero;
+    non_zero += ptrdiff_t{rows.row[r].groups()} * kGroupBlocks;
   }
   return {};
 }

@@ -1,7 +1,11 @@
-// JpegRestorer: restores JPEGs from packed ones, with memory that is reused.
+// JpegRestorer: restores JPEGs from packed ones, with memory that is reused. It goes through the
+// rows once, and codes each for all scans.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <vector>
 
@@ -20,14 +24,25 @@ class JpegRestorer {
   Status Restore(const PackedFile& file, std::vector<uint8_t>& out);
 
  private:
+  struct Scan {
+    ScanWriter writer;
+    std::vector<uint8_t> bytes;  // its data; those of the first are written to the JPEG at once
+    size_t header_end = 0;       // of the JPEG's header, the part before its data
+  };
+
+  Status StartScans(const PackedFile& file, std::vector<uint8_t>& out);
+  Scan& AddScan(size_t header_end);
   Status RestoreRow(const PackedFile& file, int mcu_row, const BlockRows& rows);
   Status Reserve(const BlockRows& rows);
 
   MemoryBudget unlimited_{std::numeric_limits<uint64_t>::max()};
   GrowingBuffer memory_{unlimited_};
-  std::array<int16_t*, 4> words_{};  // of each row of blocks
+  std::array<int16_t*, 4> words_{};      // of each row of blocks
+  std::array<uint64_t*, 4> non_zero_{};  // likewise: which are not zero
   RunReader reader_;
-  ScanWriter writer_;
+  std::vector<uint8_t> room_;  // the writers'
+  std::deque<Scan> scans_;     // of which `count_` are the file's; they stay where they are
+  size_t count_ = 0;
 };
 
 }  // namespace stoker::packed

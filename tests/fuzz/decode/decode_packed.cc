@@ -91,7 +91,7 @@ std::span<const uint8_t> PartOf(std::span<const uint8_t> file, uint64_t seed) {
 }
 
 void Pack(std::span<const uint8_t> input, uint64_t seed) {
-  static JpegPacker packer;
+  static JpegPacker packer(nullptr, kTight);
   const Padded jpeg(input);
   JpegDecoder theirs(kTight);
   if (!theirs.Open(jpeg.file()).ok()) return;  // too large, too

@@ -189,9 +189,9 @@ void Configure(jpeg_compress_struct& jpeg, const JpegOptions& options) {
   jpeg.restart_interval = static_cast<unsigned>(options.restart_interval);
 }
 
-}  // namespace
-
-std::vector<uint8_t> MakeJpeg(const JpegOptions& options) {
+// `write` begins the image and writes it.
+template <typename Write>
+std::vector<uint8_t> Compress(const JpegOptions& options, const Write& write) {
   jpeg_compress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg.err = jpeg_std_error(&errors);
@@ -210,14 +210,43 @@ std::vector<uint8_t> MakeJpeg(const JpegOptions& options) {
     jpeg.scan_info = script.data();
     jpeg.num_scans = static_cast<int>(script.size());
   }
-  jpeg_start_compress(&jpeg, TRUE);
-  WriteRows(jpeg, options);
+  write(jpeg);
   jpeg_finish_compress(&jpeg);
   jpeg_destroy_compress(&jpeg);
   std::vector<uint8_t> bytes(buffer, buffer + size);
   std::free(buffer);
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<uint8_t> MakeJpeg(const JpegOptions& options) {
+  const std::vector<uint8_t> bytes = Compress(options, [&](jpeg_compress_struct& jpeg) {
+    jpeg_start_compress(&jpeg, TRUE);
+    WriteRows(jpeg, options);
+  });
   if (options.orientation == 0) return bytes;
   return WithSegment(bytes, ExifSegment(options.orientation, options.seed % 2 == 0));
+}
+
+std::vector<uint8_t> MakeGrayJpeg(std::span<const int16_t> coefficients,
+                                  const JpegOptions& options) {
+  return Compress(options, [&](jpeg_compress_struct& jpeg) {
+    const JDIMENSION across = (jpeg.image_width + 7) / 8, down = (jpeg.image_height + 7) / 8;
+    auto* const common = reinterpret_cast<j_common_ptr>(&jpeg);
+    jvirt_barray_ptr blocks =
+        jpeg.mem->request_virt_barray(common, JPOOL_IMAGE, TRUE, across, down, 1);
+    std::array<unsigned, 64> ones;
+    ones.fill(1);
+    jpeg_add_quant_table(&jpeg, 0, ones.data(), 100, TRUE);
+    jpeg_write_coefficients(&jpeg, &blocks);
+    for (JDIMENSION y = 0; y < down; ++y) {
+      JBLOCKROW row = jpeg.mem->access_virt_barray(common, blocks, y, 1, TRUE)[0];
+      for (JDIMENSION x = 0; x < across; ++x) {
+        std::copy_n(&coefficients[64 * (size_t{y} * across + x)], 64, row[x]);
+      }
+    }
+  });
 }
 
 std::vector<uint8_t> ExifSegment(int orientation, bool big_endian) {

@@ -49,6 +49,11 @@ inline std::vector<Sampling> Luma(int columns, int rows) { return {{columns, row
 // Aborts when libjpeg refuses the options.
 std::vector<uint8_t> MakeJpeg(const JpegOptions& options = {});
 
+// The gray JPEG with these coefficients, which are quantised by 1: 64 for each block, row by row,
+// of blocks from left to right and from top to bottom. As many as the size in `options` needs.
+std::vector<uint8_t> MakeGrayJpeg(std::span<const int16_t> coefficients,
+                                  const JpegOptions& options);
+
 // An APP1 segment, marker and length included, with an orientation tag.
 std::vector<uint8_t> ExifSegment(int orientation, bool big_endian);
 

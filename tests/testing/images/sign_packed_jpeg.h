@@ -32,7 +32,7 @@ inline PackedParts PartsOf(std::span<const uint8_t> file) {
   if (directory_at > file.size()) return {};
   jpeg::FrameHeader frame;
   const auto header = file.subspan(header_at + sizeof(fixed), fixed.header_bytes);
-  if (ParseHeader(header, frame) != Fallback::kNone) return {};
+  if (ParseHeader(header, frame, jpeg::Process::kProgressive) != Fallback::kNone) return {};
   const auto rows = static_cast<size_t>(packed::McuRowsOf(frame));
   const uint64_t rows_at = directory_at + rows * sizeof(packed::DirectoryEntry);
   if (rows_at > file.size()) return {};

@@ -187,10 +187,10 @@ TEST(PackedLimits, AreTheJpegs) {
 TEST(PackedJpeg, OfAnotherVersionIsUnimplemented) {
   std::vector<uint8_t> file = PackedImage();
   PackedJpegDecoder decoder;
-  file[7] = 3;
+  file[7] = 4;
   Error error = ErrorOf(decoder, Padded(file));
   EXPECT_EQ(error.code, Code::kUnimplemented);
-  EXPECT_EQ(error.cause, "a packed JPEG of version 3");
+  EXPECT_EQ(error.cause, "a packed JPEG of version 4");
   file[7] = 1;
   error = ErrorOf(decoder, Padded(file));
   EXPECT_EQ(error.code, Code::kUnimplemented);

@@ -86,13 +86,24 @@ struct Coding {
   bool optimize;
   int restart_interval;
   int quality;
+  JpegScans scans = JpegScans::kOne;
 };
 
-constexpr std::array<Coding, 5> kCodings = {{{"Baseline", false, 0, 90},
-                                             {"Optimized", true, 0, 60},
-                                             {"Fine", false, 0, 100},
-                                             {"Restarts", false, 1, 90},
-                                             {"RestartsOf3", true, 3, 25}}};
+constexpr std::array<Coding, 13> kCodings = {{
+    {"Baseline", false, 0, 90},
+    {"Optimized", true, 0, 60},
+    {"Fine", false, 0, 100},
+    {"Restarts", false, 1, 90},
+    {"RestartsOf3", true, 3, 25},
+    {"Progressive", false, 0, 90, JpegScans::kProgressive},
+    {"ProgressiveFine", false, 0, 100, JpegScans::kProgressive},
+    {"ProgressiveRestarts", false, 1, 60, JpegScans::kProgressive},
+    {"Spectral", false, 0, 60, JpegScans::kSpectral},
+    {"Successive", false, 0, 90, JpegScans::kSuccessive},
+    {"SuccessiveRestartsOf7", false, 7, 100, JpegScans::kSuccessive},
+    {"RefinedDc", false, 0, 90, JpegScans::kRefinedDc},
+    {"BandsRestartsOf3", false, 3, 90, JpegScans::kBands},
+}};
 
 class PackedExactness : public ::testing::TestWithParam<Coding> {};
 
@@ -120,6 +131,7 @@ TEST_P(PackedExactness, OfEachKind) {
       options.optimize = coding.optimize;
       options.quality = coding.quality;
       options.restart_interval = coding.restart_interval;
+      options.scans = coding.scans;
       options.orientation = static_cast<int>(n % 9);
       options.seed = ++n;
       const bool narrow =
@@ -210,8 +222,12 @@ TEST(NotPacked, ForAReason) {
   };
   const std::string begin = "this JPEG is not packed: ";
   using enum JpegScans;
-  EXPECT_EQ(made(kProgressive, false, JpegColor::kYCbCr, {}), begin + NameOf(Fallback::kProcess));
-  EXPECT_EQ(made(kOne, true, JpegColor::kYCbCr, {}), begin + NameOf(Fallback::kProcess));
+  const std::string other = begin + "arithmetic, lossless, or more than 8 bits";
+  EXPECT_EQ(made(kOne, true, JpegColor::kYCbCr, {}), other);
+  EXPECT_EQ(made(kProgressive, true, JpegColor::kYCbCr, {}), other);
+  EXPECT_EQ(made(kProgressive, false, JpegColor::kCmyk, {}), begin + NameOf(Fallback::kColor));
+  EXPECT_EQ(made(kCoarse, false, JpegColor::kYCbCr, {}), begin + NameOf(Fallback::kScan));
+  EXPECT_EQ(made(kMany, false, JpegColor::kYCbCr, {}), begin + NameOf(Fallback::kScan));
   EXPECT_EQ(made(kOnePerComponent, false, JpegColor::kYCbCr, {}), begin + NameOf(Fallback::kScan));
   EXPECT_EQ(made(kOne, false, JpegColor::kCmyk, {}), begin + NameOf(Fallback::kColor));
   EXPECT_EQ(made(kOne, false, JpegColor::kYCbCr, Luma(4, 1)), begin + NameOf(Fallback::kSampling));

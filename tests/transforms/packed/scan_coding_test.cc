@@ -10,6 +10,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/numbers/random.h"
 #include "tests/testing/on_target.h"
+#include "transforms/packed/scan/pass_coding.h"
 #include "transforms/packed/scan/scan_coding.h"
 
 namespace stoker::testing {
@@ -111,17 +112,22 @@ TEST_P(ScanCoding, MatchesTheReference) {
   EXPECT_GT(bytes, 500'000u);
 }
 
+packed::ScanCodes LongestCodes() {
+  packed::ScanCodes longest{};
+  for (size_t symbol = 0; symbol < 256; ++symbol) {
+    longest.ac[symbol] = uint64_t{0xFFFF} << 8 << (symbol & 15) | (16 + (symbol & 15));
+    longest.dc[symbol] = uint64_t{0xFFFF} << 8 << (symbol & 31) | (16 + (symbol & 31));
+  }
+  return longest;
+}
+
 // In a damaged file a DC coefficient may have any 16 bits, and an AC coefficient any 12: the memory
 // for the MCUs suffices.
 TEST_P(ScanCoding, KeepsToItsMemory) {
   for (uint64_t n = 0; n < 500; ++n) {
     RandomStream random({5, 0, n}, 0);
     const packed::BlockRows rows = RandomRows(random);
-    packed::ScanCodes longest{};
-    for (size_t symbol = 0; symbol < 256; ++symbol) {
-      longest.ac[symbol] = uint64_t{0xFFFF} << 8 << (symbol & 15) | (16 + (symbol & 15));
-      longest.dc[symbol] = uint64_t{0xFFFF} << 8 << (symbol & 31) | (16 + (symbol & 31));
-    }
+    const packed::ScanCodes longest = LongestCodes();
     packed::McuWords mcus;
     int groups = 0;
     for (const packed::BlockRow& row : rows.all()) groups = std::max(groups, row.groups());
@@ -144,6 +150,40 @@ TEST_P(ScanCoding, KeepsToItsMemory) {
     const std::array<packed::ScanCodes, 3> codes = {longest, longest, longest};
     const Coded coded = CodeAll(rows, mcus, codes, packed::CodeMcus);
     EXPECT_LE(coded.bytes.size(), static_cast<size_t>(rows.mcus) * packed::kMcuRoom);
+  }
+}
+
+// The same for each kind of scan of a progressive JPEG.
+TEST(PassCoding, KeepsToItsMemory) {
+  constexpr int kBlocks = 100;
+  const std::array<packed::ScanCodes, 3> codes = {LongestCodes(), LongestCodes(), LongestCodes()};
+  for (uint64_t n = 0; n < 2000; ++n) {
+    RandomStream random({6, 0, n}, 0);
+    jpeg::FrameHeader header;
+    header.components = 1;
+    header.size = {.width = 8 * kBlocks, .height = 8};
+    const packed::BlockRows rows(header);
+    std::vector<int16_t> words(size_t{kBlocks / kGroupBlocks} * kGroupWords);
+    for (int16_t& word : words) {
+      word = static_cast<int16_t>(n % 3 == 0 ? random.Below(65536) : n % 3 == 1 ? 1023 : 2);
+    }
+    const std::vector<uint64_t> non_zero(kBlocks, ~uint64_t{1});
+    packed::Pass pass;
+    pass.first = static_cast<int>(random.Below(2) * (1 + random.Below(63)));
+    pass.last = pass.first == 0 ? 0 : pass.first + static_cast<int>(random.Below(64 - pass.first));
+    pass.low = static_cast<int>(random.Below(14));
+    pass.refines = random.Below(2) == 0;
+    std::vector<uint8_t> bytes(size_t{kBlocks + 2} * packed::kMcuRoom);
+    packed::BitSink bits;
+    bits.MoveTo(bytes.data());
+    packed::McuWords mcus;
+    mcus.words[0] = words.data();
+    mcus.non_zero[0] = non_zero.data();
+    CodePass(rows, mcus, 0, kBlocks / 2, codes, pass, bits);
+    CodePass(rows, mcus, kBlocks / 2, kBlocks, codes, pass, bits);
+    ASSERT_LE(bits.next(), bytes.data() + kBlocks * packed::kMcuRoom) << n;
+    EndRun(codes[0], pass, bits);
+    ASSERT_LE(bits.next(), bytes.data() + (kBlocks + 1) * packed::kMcuRoom) << n;
   }
 }
 

@@ -32,29 +32,17 @@ constexpr std::array<Number, 2048> kNumbers = MakeNumbers();
 // Returns the bits, in zig-zag order, for the set words of a block in two quads.
 using BitsOfPairs = std::array<std::array<uint64_t, 256>, kQuads / 2>;
 
-// For a group's words: the positions of a block's words, in zig-zag order, and the bits of pairs.
-struct Order {
-  std::array<uint16_t, 64> word;
-  BitsOfPairs bits;
-};
-
-constexpr Order MakeOrder() {
-  std::array<size_t, 64> k_of{};  // by row × 8 + column
-  for (size_t k = 0; k < 64; ++k) k_of[jpeg::kZigZag[k]] = k;
-  Order order{};
-  for (size_t at = 0; at < 64; ++at) {
-    const size_t quad = at / 4, word = at % 4;
-    const size_t k =
-        k_of[static_cast<size_t>(CoefficientOf(static_cast<int>(quad), static_cast<int>(word)))];
-    order.word[k] = static_cast<uint16_t>(quad * kQuadWords + word);
-    const size_t bit = quad % 2 * 4 + word;
+constexpr BitsOfPairs MakeBitsOfPairs() {
+  BitsOfPairs bits{};
+  for (size_t k = 1; k < 64; ++k) {
+    const size_t quad = kWordOfZigZag[k] / size_t{kQuadWords}, word = kWordOfZigZag[k] % 4u;
     for (size_t set = 0; set < 256; ++set) {
-      if ((set >> bit & 1) != 0 && k != 0) order.bits[quad / 2][set] |= uint64_t{1} << k;
+      if ((set >> (quad % 2 * 4 + word) & 1) != 0) bits[quad / 2][set] |= uint64_t{1} << k;
     }
   }
-  return order;
+  return bits;
 }
-constexpr Order kOrder = MakeOrder();
+constexpr BitsOfPairs kBitsOfPairs = MakeBitsOfPairs();
 
 }  // namespace
 }  // namespace stoker::packed
@@ -110,7 +98,7 @@ void Find(const int16_t* words, int groups, uint64_t* non_zero) {
     for (size_t block = 0; block < kGroupBlocks; ++block) {
       uint64_t found = 0;
       for (size_t pair = 0; pair < set.pair.size(); ++pair) {
-        found |= kOrder.bits[pair][set.pair[pair][block]];
+        found |= kBitsOfPairs[pair][set.pair[pair][block]];
       }
       non_zero[block] = found;
     }
@@ -150,7 +138,7 @@ HWY_INLINE void CodeBlock(const int16_t* words, uint64_t left, const ScanCodes& 
       before = {0, 0};
       for (; zeros > 15; zeros -= 16) bits.Put(ac[kZeros16] >> 8, ac[kZeros16] & 0xFF);
     }
-    const int value = words[kOrder.word[static_cast<size_t>(k)]];
+    const int value = words[kWordOfZigZag[static_cast<size_t>(k)]];
     const Number number = kNumbers[static_cast<size_t>(value) % kNumbers.size()];
     return Coded(ac[static_cast<size_t>(zeros << 4) | number.size], number.bits);
   };

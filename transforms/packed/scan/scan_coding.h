@@ -62,6 +62,19 @@ class BitSink {
   unsigned count_ = 0;
 };
 
+// The positions of a block's words in its group, in zig-zag order.
+constexpr std::array<uint16_t, 64> MakeWordsOfZigZag() {
+  std::array<uint16_t, 64> words{};
+  for (size_t k = 0; k < words.size(); ++k) {
+    for (int at = 0; at < 64; ++at) {
+      if (CoefficientOf(at / 4, at % 4) != jpeg::kZigZag[k]) continue;
+      words[k] = static_cast<uint16_t>(at / 4 * kQuadWords + at % 4);
+    }
+  }
+  return words;
+}
+inline constexpr std::array<uint16_t, 64> kWordOfZigZag = MakeWordsOfZigZag();
+
 // Writes, for each block of `groups` groups, which of its AC coefficients are not zero, as bits in
 // zig-zag order. `words`: as UnpackRun writes them, 64-byte aligned.
 void FindNonZero(const int16_t* words, int groups, uint64_t* non_zero);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
+#include <span>
+
+#include "core/numbers/divide_up.h"
 
 namespace stoker::packed {
 namespace {
@@ -28,52 +30,91 @@ void SetCodes(jpeg::HuffmanSpec spec, unsigned size_mask, std::array<uint64_t, 2
 
 }  // namespace
 
-void ScanWriter::Start(const jpeg::FrameHeader& header, bool pads_with_zeros,
-                       std::vector<uint8_t>& out) {
-  header_ = &header;
-  pads_with_zeros_ = pads_with_zeros;
-  for (size_t i = 0; i < static_cast<size_t>(header.components); ++i) {
-    SetCodes(header.dc[static_cast<size_t>(header.component[i].dc)], kDcSizes, codes_[i].dc);
-    SetCodes(header.ac[static_cast<size_t>(header.component[i].ac)], kAcSizes, codes_[i].ac);
-  }
-  predictor_ = {};
+void ScanWriter::Begin(const Target& target, std::vector<uint8_t>& out) {
+  header_ = &target.header;
+  pads_with_zeros_ = target.pads_with_zeros;
+  scan_.reset();
+  pass_ = {};
   mcu_ = 0;
-  out_ = &out;
-  clean_.resize(std::max(clean_.size(), kMcuRoom));
+  block_row_ = 0;
+  room_ = &target.room;
+  room_->resize(std::max(room_->size(), 2 * kMcuRoom));
   bits_ = {};
-  bits_.MoveTo(clean_.data());
+  out_ = &out;
 }
 
-void ScanWriter::Reserve(const BlockRows& rows) {
-  const size_t most = static_cast<size_t>(rows.mcus + 1) * kMcuRoom;
-  if (clean_.size() < most) {
-    clean_.resize(most);
-    bits_.MoveTo(clean_.data());
+void ScanWriter::Start(const Target& target, std::vector<uint8_t>& out) {
+  Begin(target, out);
+  restart_interval_ = header_->restart_interval;
+  for (size_t i = 0; i < static_cast<size_t>(header_->components); ++i) {
+    SetCodes(header_->dc[static_cast<size_t>(header_->component[i].dc)], kDcSizes, codes_[i].dc);
+    SetCodes(header_->ac[static_cast<size_t>(header_->component[i].ac)], kAcSizes, codes_[i].ac);
   }
-  size_t groups = 0;
-  for (const BlockRow& row : rows.all()) groups += static_cast<size_t>(row.groups());
-  non_zero_.resize(std::max(non_zero_.size(), groups * kGroupBlocks));
 }
 
-void ScanWriter::WriteRow(const BlockRows& rows, std::span<const int16_t* const> words) {
-  Reserve(rows);
-  McuWords mcus;
-  uint64_t* non_zero = non_zero_.data();
+void ScanWriter::Start(const Target& target, const jpeg::Scan& scan, std::vector<uint8_t>& out) {
+  Begin(target, out);
+  restart_interval_ = scan.restart_interval;
+  scan_ = scan;
+  pass_.first = scan.first;
+  pass_.last = scan.last;
+  pass_.low = scan.low;
+  pass_.refines = scan.refines;
+  for (size_t i = 0; i < static_cast<size_t>(scan.components); ++i) {
+    ScanCodes& codes = codes_[static_cast<size_t>(scan.component[i])];
+    if (scan.dc[i] != nullptr) SetCodes(scan.dc[i], kDcSizes, codes.dc);
+    if (scan.ac != nullptr) SetCodes(scan.ac, kAcSizes, codes.ac);
+  }
+}
+
+void ScanWriter::WriteRow(const BlockRows& rows, const McuWords& mcus) {
+  if (!scan_) return WriteMcus(rows, mcus);
+  BlockRows part = rows;
+  McuWords part_mcus;
+  part.count = 0;
+  const auto components = std::span(scan_->component).first(static_cast<size_t>(scan_->components));
   for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
-    const int groups = rows.row[r].groups();
-    FindNonZero(words[r], groups, non_zero);
-    mcus.words[r] = words[r];
-    mcus.non_zero[r] = std::exchange(non_zero, non_zero + ptrdiff_t{groups} * kGroupBlocks);
+    if (std::ranges::find(components, rows.row[r].component) == components.end()) continue;
+    const auto to = static_cast<size_t>(part.count++);
+    part.row[to] = rows.row[r];
+    part_mcus.words[to] = mcus.words[r];
+    part_mcus.non_zero[to] = mcus.non_zero[r];
   }
-  const int64_t interval = header_->restart_interval;
+  if (components.size() > 1) return WriteMcus(part, part_mcus);
+  WriteBlocks(part, part_mcus);
+}
+
+// Writes the rows of blocks of one component, without the blocks that only complete an MCU.
+void ScanWriter::WriteBlocks(const BlockRows& rows, const McuWords& mcus) {
+  BlockRows one = rows;
+  one.count = 1;
+  one.mcus = DivideUp(header_->size.width * rows.row[0].columns, 8 * header_->mcu_columns());
+  const int down = DivideUp(header_->size.height * rows.count, 8 * header_->mcu_rows());
+  for (size_t r = 0; r < static_cast<size_t>(rows.count) && block_row_ < down; ++r, ++block_row_) {
+    one.row[0] = rows.row[r];
+    one.row[0].columns = 1;
+    McuWords words;
+    words.words[0] = mcus.words[r];
+    words.non_zero[0] = mcus.non_zero[r];
+    WriteMcus(one, words);
+  }
+}
+
+void ScanWriter::WriteMcus(const BlockRows& rows, const McuWords& mcus) {
+  room_->resize(std::max(room_->size(), static_cast<size_t>(rows.mcus + 1) * kMcuRoom));
+  bits_.MoveTo(room_->data());
   for (int mcu = 0; mcu < rows.mcus;) {
     int64_t count = rows.mcus - mcu;
-    if (interval != 0) {
-      if (mcu_ != 0 && mcu_ % interval == 0) EndSegment();
-      count = std::min(count, interval - mcu_ % interval);
+    if (restart_interval_ != 0) {
+      if (mcu_ != 0 && mcu_ % restart_interval_ == 0) Restart();
+      count = std::min(count, restart_interval_ - mcu_ % restart_interval_);
     }
     const int end = mcu + static_cast<int>(count);
-    CodeMcus(rows, mcus, mcu, end, codes_, predictor_, bits_);
+    if (scan_) {
+      CodePass(rows, mcus, mcu, end, codes_, pass_, bits_);
+    } else {
+      CodeMcus(rows, mcus, mcu, end, codes_, pass_.predictor, bits_);
+    }
     mcu = end;
     mcu_ += count;
   }
@@ -81,19 +122,18 @@ void ScanWriter::WriteRow(const BlockRows& rows, std::span<const int16_t* const>
 }
 
 // Writes the restart marker before the next MCU.
-void ScanWriter::EndSegment() {
-  bits_.Fill(pads_with_zeros_);
-  Flush();
-  const int64_t number = mcu_ / header_->restart_interval - 1;
+void ScanWriter::Restart() {
+  EndSegment();
+  const int64_t number = mcu_ / restart_interval_ - 1;
   out_->push_back(0xFF);
   out_->push_back(static_cast<uint8_t>(0xD0 + number % 8));
-  predictor_ = {};
+  pass_.predictor = {};
 }
 
 // Moves the whole bytes to the scan, and stuffs a zero after each that is 0xFF.
 void ScanWriter::Flush() {
   const uint8_t* const end = bits_.next();
-  for (const uint8_t* from = clean_.data(); from != end;) {
+  for (const uint8_t* from = room_->data(); from != end;) {
     const auto left = static_cast<size_t>(end - from);
     const auto* const stuffed = static_cast<const uint8_t*>(std::memchr(from, 0xFF, left));
     const uint8_t* const to = stuffed == nullptr ? end : stuffed + 1;
@@ -101,12 +141,18 @@ void ScanWriter::Flush() {
     if (stuffed != nullptr) out_->push_back(0);
     from = to;
   }
-  bits_.MoveTo(clean_.data());
+  bits_.MoveTo(room_->data());
+}
+
+void ScanWriter::EndSegment() {
+  if (scan_) EndRun(codes_[static_cast<size_t>(scan_->component[0])], pass_, bits_);
+  bits_.Fill(pads_with_zeros_);
+  Flush();
 }
 
 void ScanWriter::Finish() {
-  bits_.Fill(pads_with_zeros_);
-  Flush();
+  bits_.MoveTo(room_->data());
+  EndSegment();
 }
 
 }  // namespace stoker::packed

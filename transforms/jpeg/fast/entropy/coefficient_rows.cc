@@ -26,31 +26,41 @@ void CoefficientRows::ListBlockRows(const FrameHeader& header) {
 }
 
 Status CoefficientRows::Start(const FrameHeader& header, McuParser& parser) {
-  ListBlockRows(header);
-  const std::span<BlockRow> rows(block_rows_.data(), rows_);
-  size_t groups = 0, most = 0;
-  for (const BlockRow& row : rows) {
-    groups += static_cast<size_t>(row.count);
-    most = std::max(most, static_cast<size_t>(row.count));
-  }
-  const Growth growths[] = {{coefficients_, groups * kGroupStride * sizeof(int16_t)},
-                            {last_, groups * kGroupBlocks},
-                            {samples_, most * 8 * kGroupRow}};
-  TRY(GrowAll(growths));
-  std::memset(coefficients_.data(), 0, growths[0].bytes);
-  std::memset(last_.data(), 0, growths[1].bytes);
-  auto* next = reinterpret_cast<int16_t*>(coefficients_.data());
-  uint8_t* next_last = last_.data();
+  TRY(Start(header));
+  const size_t bytes = groups_ * kGroupStride * sizeof(int16_t);
+  TRY(coefficients_.Grow(bytes));
+  std::memset(coefficients_.data(), 0, bytes);
+  Place(reinterpret_cast<int16_t*>(coefficients_.data()));
   auto block = parser.blocks().begin();  // row of blocks by row of blocks
-  for (BlockRow& row : rows) {
-    row.groups = std::exchange(next, next + ptrdiff_t{row.count} * kGroupStride);
-    row.last = std::exchange(next_last, next_last + ptrdiff_t{row.count} * kGroupBlocks);
+  for (const BlockRow& row : std::span(block_rows_.data(), rows_)) {
     for (int column = 0; column < row.columns; ++column, ++block) {
       block->groups = row.groups;
       block->last = row.last;
     }
   }
   return {};
+}
+
+Status CoefficientRows::Start(const FrameHeader& header) {
+  ListBlockRows(header);
+  size_t most = 0;
+  groups_ = 0;
+  for (const BlockRow& row : std::span(block_rows_.data(), rows_)) {
+    groups_ += static_cast<size_t>(row.count);
+    most = std::max(most, static_cast<size_t>(row.count));
+  }
+  const Growth growths[] = {{last_, groups_ * kGroupBlocks}, {samples_, most * 8 * kGroupRow}};
+  TRY(GrowAll(growths));
+  std::memset(last_.data(), 0, growths[0].bytes);
+  return {};
+}
+
+void CoefficientRows::Place(int16_t* groups) {
+  uint8_t* last = last_.data();
+  for (BlockRow& row : std::span(block_rows_.data(), rows_)) {
+    row.groups = std::exchange(groups, groups + ptrdiff_t{row.count} * kGroupStride);
+    row.last = std::exchange(last, last + ptrdiff_t{row.count} * kGroupBlocks);
+  }
 }
 
 bool CoefficientRows::Transform() {

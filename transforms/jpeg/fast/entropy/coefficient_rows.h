@@ -26,6 +26,13 @@ class CoefficientRows {
   // from column 0 to the last one of a row. ResourceExhausted.
   Status Start(const FrameHeader& header, McuParser& parser);
 
+  // For coefficients in other memory: before each row, Place says where its groups are, all rows of
+  // blocks one after another, and then last() takes k of each block's last coefficient, or a larger
+  // one. ResourceExhausted.
+  Status Start(const FrameHeader& header);
+  void Place(int16_t* groups);
+  uint8_t* last() { return last_.data(); }
+
   // The groups of a row of blocks of the row of MCUs: component by component, from the top down.
   const int16_t* groups(size_t block_row) const { return block_rows_[block_row].groups; }
 
@@ -53,6 +60,7 @@ class CoefficientRows {
   std::array<Quantiser, 3> quantiser_;
   std::array<BlockRow, 4> block_rows_;
   size_t rows_ = 0;             // of block_rows_
+  size_t groups_ = 0;           // of all of them
   GrowingBuffer coefficients_;  // all zero unless a row has been decoded
   GrowingBuffer last_;
   GrowingBuffer samples_;

@@ -92,7 +92,10 @@ void ScanDecoder::Clear() {
 }
 
 void ScanDecoder::FreeExcess() {
-  if (coefficients_.capacity() + masks_.capacity() <= kKeptBytes) return;
+  if (memory_bytes() > kKeptBytes) FreeMemory();
+}
+
+void ScanDecoder::FreeMemory() {
   coefficients_.Free();
   masks_.Free();
 }

@@ -41,8 +41,10 @@ class ScanDecoder {
 
   // Forgets the coefficients.
   void Clear();
-  // Returns memory that most images do not need.
+  // Returns memory that most images do not need, or all.
   void FreeExcess();
+  void FreeMemory();
+  uint64_t memory_bytes() const { return coefficients_.capacity() + masks_.capacity(); }
 
  private:
   struct Plane {                // the blocks of a component
