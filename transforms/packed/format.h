@@ -13,7 +13,8 @@
 //       progressive JPEG, all between the data of its scans
 //   4   the size of its tail: all after the entropy-coded data, which is the end-of-image marker
 //       and everything that follows it
-//   4   1 if zeros fill the last byte before a marker of the entropy-coded data, 0 if ones do
+//   4   the encoder's choices: 1 if zeros fill the last byte before a marker of the entropy-coded
+//       data, 0 if ones do; in a progressive JPEG, 2 more if it is jpegli's (scan/pass_coding.h)
 //   4   the CRC-32C of what precedes it here, and of the JPEG's header, the tail and the directory
 //       the JPEG's header, tail
 //       directory, for each row of MCUs, from top to bottom:
@@ -71,6 +72,11 @@ inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p',
 inline constexpr uint8_t kVersion = 2;             // of baseline JPEGs
 inline constexpr uint8_t kProgressiveVersion = 3;  // which earlier releases refuse
 
+// Choices of an encoder.
+inline constexpr uint32_t kPadsWithZeros = 1;
+inline constexpr uint32_t kJpegliRuns = 2;  // of a progressive JPEG
+constexpr uint32_t MostChoices(uint8_t version) { return version == kVersion ? 1 : 3; }
+
 // The first bytes of the file, of each part of the upper half, and of the header.
 struct Start {
   std::array<uint8_t, 7> magic = kMagic;
@@ -83,7 +89,7 @@ static_assert(sizeof(Start) == 12);
 struct FixedPart {  // of the header
   Start start;
   uint32_t jpeg_bytes, header_bytes, tail_bytes;
-  uint32_t pads_with_zeros;
+  uint32_t choices;
   uint32_t checksum;
 };
 static_assert(sizeof(FixedPart) == 32);

@@ -118,8 +118,8 @@ Result<std::vector<uint8_t>> JpegPacker::Pack(std::span<const uint8_t> jpeg) {
   State& s = *state_;
   TRY(s.ReadHeader(jpeg));
   TRY(s.PackAll(jpeg));
-  for (const uint32_t pads_with_zeros : {0, 1}) {
-    s.fixed.pads_with_zeros = pads_with_zeros;
+  const uint32_t most = packed::MostChoices(s.fixed.start.version);
+  for (s.fixed.choices = 0; s.fixed.choices <= most; ++s.fixed.choices) {
     s.Sign();
     ASSIGN_OR_RETURN(const bool restores, s.Restores(jpeg));
     if (restores) return std::vector<uint8_t>(s.file().begin(), s.file().end());
@@ -161,7 +161,7 @@ Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
            .jpeg_bytes = static_cast<uint32_t>(jpeg.size()),
            .header_bytes = static_cast<uint32_t>(header.size()),
            .tail_bytes = static_cast<uint32_t>(jpeg.size() - tail_at),
-           .pads_with_zeros = 0,
+           .choices = 0,
            .checksum = 0};
   directory.resize(static_cast<size_t>(packed::McuRowsOf(frame)));
   size = 0;

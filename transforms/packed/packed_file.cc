@@ -78,7 +78,8 @@ Status PackedFile::ReadHeader() {
   const bool progressive = version == kProgressiveVersion;
   if (jpeg::ParseHeader(header(), frame_, jpeg::Process::kProgressive) != Fallback::kNone ||
       (frame_.process == jpeg::Process::kProgressive) != progressive ||
-      (!progressive && frame_.scan_offset != fixed_.header_bytes) || fixed_.pads_with_zeros > 1) {
+      (!progressive && frame_.scan_offset != fixed_.header_bytes) ||
+      fixed_.choices > MostChoices(version)) {
     return Damaged("its header", header_at_ + sizeof(FixedPart));
   }
   mcu_rows_ = McuRowsOf(frame_);

@@ -33,7 +33,7 @@ class PackedFile {
 
   const jpeg::FrameHeader& frame() const { return frame_; }
   size_t jpeg_bytes() const { return fixed_.jpeg_bytes; }
-  bool pads_with_zeros() const { return fixed_.pads_with_zeros != 0; }
+  uint32_t choices() const { return fixed_.choices; }
   // The JPEG without its entropy-coded data: its header and its tail.
   std::span<const uint8_t> markers() const {
     return bytes_.subspan(header_at_ + sizeof(FixedPart),

@@ -41,7 +41,7 @@ JpegRestorer::Scan& JpegRestorer::AddScan(size_t header_end) {
 // Writes the header of the first scan, and starts all.
 Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& out) {
   const jpeg::FrameHeader& frame = file.frame();
-  const ScanWriter::Target target{frame, file.pads_with_zeros(), room_};
+  const ScanWriter::Target target{frame, file.choices(), room_};
   count_ = 0;
   if (frame.process == jpeg::Process::kSequential) {
     AddScan(file.header().size()).writer.Start(target, out);

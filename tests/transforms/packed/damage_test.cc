@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tests/testing/images/make_jpeg.h"
@@ -16,14 +17,19 @@
 namespace stoker::testing {
 namespace {
 
-std::vector<uint8_t> PackedImage(int width = 48, int height = 40) {
+std::vector<uint8_t> PackedImage(int width = 48, int height = 40,
+                                 JpegScans scans = JpegScans::kOne) {
   const std::vector<uint8_t> jpeg =
-      MakeJpeg({.width = width, .height = height, .sampling = Luma(2, 2)});
+      MakeJpeg({.width = width, .height = height, .sampling = Luma(2, 2), .scans = scans});
   return PackJpeg(Unpadded(Padded(jpeg))).value();
 }
 
-TEST(PackedDamage, OfOneByteIsFound) {
-  const std::vector<uint8_t> sound = PackedImage();
+class PackedDamage : public ::testing::TestWithParam<JpegScans> {};
+INSTANTIATE_TEST_SUITE_P(OfBaselineAndProgressive, PackedDamage,
+                         ::testing::Values(JpegScans::kOne, JpegScans::kProgressive));
+
+TEST_P(PackedDamage, OfOneByteIsFound) {
+  const std::vector<uint8_t> sound = PackedImage(48, 40, GetParam());
   PackedJpegDecoder decoder;
   for (size_t at = 0; at < sound.size(); ++at) {
     for (const uint8_t change : {0x01, 0x80}) {
@@ -39,8 +45,8 @@ TEST(PackedDamage, OfOneByteIsFound) {
   }
 }
 
-TEST(PackedDamage, TruncatedFilesAreRefused) {
-  const std::vector<uint8_t> sound = PackedImage();
+TEST_P(PackedDamage, TruncatedFilesAreRefused) {
+  const std::vector<uint8_t> sound = PackedImage(48, 40, GetParam());
   PackedJpegDecoder decoder;
   for (size_t size = 0; size < sound.size(); ++size) {
     const Error error = ErrorOf(decoder, Padded(std::span(sound).first(size)));
@@ -124,8 +130,8 @@ TEST_F(PackedRows, AllNeedTheHeader) {
 
 // Forged bytes give other pixels or an error. (With a sanitizer this also finds accesses outside
 // the file.)
-TEST(PackedDamage, ForgedBytesAreNotTrusted) {
-  const std::vector<uint8_t> sound = PackedImage(70, 40);
+TEST_P(PackedDamage, ForgedBytesAreNotTrusted) {
+  const std::vector<uint8_t> sound = PackedImage(70, 40, GetParam());
   const PackedParts parts = PartsOf(sound);
   PackedJpegDecoder decoder;
   int decoded = 0, failed = 0;
@@ -148,8 +154,8 @@ TEST(PackedDamage, ForgedBytesAreNotTrusted) {
 }
 
 // Codes that no table can have together, too many of them, and symbols of other sizes.
-TEST(PackedDamage, ForgedHuffmanTablesAreNotTrusted) {
-  const std::vector<uint8_t> sound = PackedImage(70, 40);
+TEST_P(PackedDamage, ForgedHuffmanTablesAreNotTrusted) {
+  const std::vector<uint8_t> sound = PackedImage(70, 40, GetParam());
   const std::vector<uint8_t> marker = {0xFF, 0xC4};
   int restored = 0, refused = 0;
   for (uint64_t n = 0; n < 3000; ++n) {
@@ -169,8 +175,69 @@ TEST(PackedDamage, ForgedHuffmanTablesAreNotTrusted) {
     const std::vector<uint8_t> padded = Padded(file);
     ++(RestoreJpeg(Unpadded(padded)).ok() ? restored : refused);
   }
+  EXPECT_GT(restored, GetParam() == JpegScans::kOne ? 20 : 10);
+  EXPECT_GT(refused, 100);
+}
+
+// Scans that no script can have, in any order, with other restart intervals; or too few of them.
+TEST(PackedProgressive, ForgedScansAreNotTrusted) {
+  const std::vector<uint8_t> sound = PackedImage(70, 40, JpegScans::kProgressive);
+  const PackedParts parts = PartsOf(sound);
+  const size_t from = parts.header_at + sizeof(packed::FixedPart);
+  int restored = 0, refused = 0;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    RandomStream random({3, 0, n}, 0);
+    std::vector<uint8_t> file = sound;
+    for (uint64_t i = 0; i <= random.Below(3); ++i) {
+      file[from + random.Below(parts.directory_at - from)] =
+          static_cast<uint8_t>(random.Below(n % 2 == 0 ? 4 : 256));
+    }
+    SignPackedJpeg(file);
+    const Result<std::vector<uint8_t>> jpeg = RestoreJpeg(Unpadded(Padded(file)));
+    ++(jpeg.ok() ? restored : refused);
+    if (!jpeg.ok()) {
+      ASSERT_LE(jpeg.error().offset.value_or(~uint64_t{0}), file.size()) << n;
+    }
+  }
   EXPECT_GT(restored, 20);
   EXPECT_GT(refused, 100);
+}
+
+// A progressive JPEG with changed bytes, or without its end.
+TEST(PackedProgressive, DamageIsAReason) {
+  const std::vector<uint8_t> sound = MakeJpeg(
+      {.width = 70, .height = 40, .scans = JpegScans::kProgressive, .restart_interval = 5});
+  JpegPacker packer;
+  int packed = 0, refused = 0;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    RandomStream random({4, 0, n}, 0);
+    std::vector<uint8_t> jpeg = sound;
+    if (n % 3 == 0) jpeg.resize(random.Below(jpeg.size()));
+    for (uint64_t i = 0; i < (n % 3) && !jpeg.empty(); ++i) {
+      jpeg[random.Below(jpeg.size())] ^= static_cast<uint8_t>(1 << random.Below(8));
+    }
+    const Result<std::vector<uint8_t>> file = packer.Pack(Unpadded(Padded(jpeg)));
+    ++(file.ok() ? packed : refused);
+    if (file.ok()) {
+      ASSERT_EQ(RestoreJpeg(Unpadded(Padded(*file))).value(), jpeg) << n;
+    } else {
+      ASSERT_EQ(file.error().code, Code::kUnimplemented) << n;
+      ASSERT_NE(file.error().cause, "this JPEG is not packed: none") << n;
+    }
+  }
+  EXPECT_GT(packed, 50);
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(PackedLimits, OfProgressiveJpegs) {
+  const std::vector<uint8_t> jpeg =
+      Padded(MakeJpeg({.width = 640, .height = 480, .scans = JpegScans::kProgressive}));
+  const std::string begin = "this JPEG is not packed: ";
+  JpegPacker few_scans(nullptr, {.max_scans = 9});
+  EXPECT_EQ(few_scans.Pack(Unpadded(jpeg)).error().cause, begin + NameOf(Fallback::kScan));
+  JpegPacker poor(nullptr, {.max_pixels = 400'000});
+  EXPECT_EQ(poor.Pack(Unpadded(jpeg)).error().cause,
+            begin + "its coefficients need too much memory");
 }
 
 TEST(PackedLimits, AreTheJpegs) {

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/sign_packed_jpeg.h"
 #include "tests/transforms/whole.h"
+#include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/packed/pack.h"
 #include "transforms/packed/restore.h"
 
@@ -88,6 +91,40 @@ TEST(PackedScans, OfManyCorrections) {
       ASSERT_EQ(Restored(coefficients, options), "") << each;
     }
   }
+}
+
+// A file whose packed form says that jpegli wrote it is restored by jpegli's rule, and packed again
+// with that choice. Coefficients that some blocks add give libjpeg's tables the codes of both.
+TEST(PackedScans, OfJpegli) {
+  JpegOptions options{.width = 400, .height = 80, .color = JpegColor::kGray};
+  options.scans = JpegScans::kSuccessive;
+  std::vector<int16_t> coefficients(CountOf(options));
+  for (size_t block = 0; block < coefficients.size() / 64; ++block) {
+    const auto of_block = std::span(coefficients).subspan(64 * block, 64);
+    for (size_t k = 1; k <= 20; ++k) {
+      of_block[jpeg::kZigZag[k]] = static_cast<int16_t>(k % 3 == 0 ? -16 : 17);
+    }
+    for (size_t bit = 0; bit < 3 && block < 260 && block % 10 == 0; ++bit) {
+      of_block[jpeg::kZigZag[30 + bit]] = static_cast<int16_t>(1 << bit);
+    }
+  }
+  const std::vector<uint8_t> libjpegs = MakeGrayJpeg(coefficients, options);
+  std::vector<uint8_t> packed = PackJpeg(Unpadded(Padded(libjpegs))).value();
+  uint8_t* const fixed_at = packed.data() + PartsOf(packed).header_at;
+  packed::FixedPart fixed;
+  std::memcpy(&fixed, fixed_at, sizeof(fixed));
+  ASSERT_EQ(fixed.choices, 0u);
+  fixed.choices = packed::kJpegliRuns;
+  Result<std::vector<uint8_t>> jpeglis = Error{};
+  for (; !jpeglis.ok() && fixed.jpeg_bytes < 2 * libjpegs.size(); ++fixed.jpeg_bytes) {
+    std::memcpy(fixed_at, &fixed, sizeof(fixed));
+    SignPackedJpeg(packed);
+    jpeglis = RestoreJpeg(Unpadded(Padded(packed)));
+  }
+  ASSERT_TRUE(jpeglis.ok());
+  EXPECT_GT(jpeglis->size(), libjpegs.size());
+  EXPECT_EQ(PackJpeg(Unpadded(Padded(*jpeglis))).value(), packed);
+  EXPECT_EQ(DecodeWhole(*jpeglis)->pixels, DecodeWhole(libjpegs)->pixels);
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ int ValueAt(const int16_t* block, int k, int low) {
 
 // Counts a block without further coefficients.
 void CountBlock(const ScanCodes& codes, const Corrections& corrections, Pass& pass, BitSink& bits) {
+  if (pass.jpegli_runs && pass.correction_bits + corrections.count > Pass::kJpegliCorrections) {
+    EndRun(codes, pass, bits);
+  }
   ++pass.end_run;
   if (corrections.count != 0) pass.corrections.push_back(corrections);
   pass.correction_bits += corrections.count;

@@ -2,9 +2,9 @@
 // some blocks at a time.
 //
 // The data depend on the encoder in one respect: how many blocks without further coefficients it
-// counts before it writes their number, with the bits that correct coefficients of theirs. This is
-// libjpeg's rule (jcphuff.c), which packJPG, Lepton and JPEG XL have also found in nearly all
-// files.
+// counts before it writes their number, with the bits that correct coefficients of theirs. Two
+// rules are known: libjpeg's (jcphuff.c), which nearly all encoders have, and jpegli's
+// (entropy_coding.cc).
 #pragma once
 
 #include <array>
@@ -28,10 +28,13 @@ struct Corrections {
 struct Pass {
   // libjpeg's buffer has 1000 correction bits, and must always have room for those of a block.
   static constexpr unsigned kMostCorrections = 1000 - 64 + 1;
+  // A run of jpegli ends before it would have more.
+  static constexpr unsigned kJpegliCorrections = 255;
   static constexpr uint32_t kMostBlocks = 0x7FFF;
 
   int first = 0, last = 0, low = 0;  // as of jpeg::Scan
   bool refines = false;
+  bool jpegli_runs = false;
   std::array<int, 3> predictor{};  // each component's last DC coefficient
 
   // The blocks without further coefficients that are not yet written, the bits that correct

@@ -32,7 +32,7 @@ void SetCodes(jpeg::HuffmanSpec spec, unsigned size_mask, std::array<uint64_t, 2
 
 void ScanWriter::Begin(const Target& target, std::vector<uint8_t>& out) {
   header_ = &target.header;
-  pads_with_zeros_ = target.pads_with_zeros;
+  choices_ = target.choices;
   scan_.reset();
   pass_ = {};
   mcu_ = 0;
@@ -60,6 +60,7 @@ void ScanWriter::Start(const Target& target, const jpeg::Scan& scan, std::vector
   pass_.last = scan.last;
   pass_.low = scan.low;
   pass_.refines = scan.refines;
+  pass_.jpegli_runs = (choices_ & kJpegliRuns) != 0;
   for (size_t i = 0; i < static_cast<size_t>(scan.components); ++i) {
     ScanCodes& codes = codes_[static_cast<size_t>(scan.component[i])];
     if (scan.dc[i] != nullptr) SetCodes(scan.dc[i], kDcSizes, codes.dc);
@@ -146,7 +147,7 @@ void ScanWriter::Flush() {
 
 void ScanWriter::EndSegment() {
   if (scan_) EndRun(codes_[static_cast<size_t>(scan_->component[0])], pass_, bits_);
-  bits_.Fill(pads_with_zeros_);
+  bits_.Fill((choices_ & kPadsWithZeros) != 0);
   Flush();
 }
 

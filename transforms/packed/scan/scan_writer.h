@@ -23,7 +23,7 @@ class ScanWriter {
   // What the scans of a file have in common. All must stay valid until Finish.
   struct Target {
     const jpeg::FrameHeader& header;
-    bool pads_with_zeros;
+    uint32_t choices;            // the encoder's (format.h)
     std::vector<uint8_t>& room;  // for the bytes of a row; all scans use it, one after another
   };
 
@@ -50,7 +50,7 @@ class ScanWriter {
   void Flush();
 
   const jpeg::FrameHeader* header_ = nullptr;
-  bool pads_with_zeros_ = false;
+  uint32_t choices_ = 0;
   std::array<ScanCodes, 3> codes_;  // by component
   std::optional<jpeg::Scan> scan_;  // of a progressive JPEG
   Pass pass_;                       // of a baseline JPEG: the predictor alone
