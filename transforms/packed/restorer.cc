@@ -12,8 +12,8 @@ namespace stoker::packed {
 
 Status JpegRestorer::Restore(const PackedFile& file, std::vector<uint8_t>& out) {
   const BlockRows rows(file.frame());
-  TRY(Reserve(rows));
   TRY(StartScans(file, out));
+  TRY(Reserve(rows));
   for (int row = 0; row < file.mcu_rows(); ++row) TRY(RestoreRow(file, row, rows));
   const std::span<const uint8_t> header = file.header();
   for (size_t i = 0; i < count_; ++i) {
@@ -43,6 +43,7 @@ Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& ou
   const jpeg::FrameHeader& frame = file.frame();
   const ScanWriter::Target target{frame, file.choices(), room_};
   count_ = 0;
+  levels_ = 0;
   if (frame.process == jpeg::Process::kSequential) {
     AddScan(file.header().size()).writer.Start(target, out);
   } else {
@@ -53,6 +54,7 @@ Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& ou
       at = script.data();
       Scan& scan = AddScan(at);
       scan.writer.Start(target, *script.scan(), count_ == 1 ? out : scan.bytes);
+      levels_ = std::max(levels_, script.scan()->low + 1);
     }
     if (!sound || count_ == 0 || at != file.header().size()) {
       const auto markers = static_cast<size_t>(file.markers().data() - file.bytes().data());
@@ -66,7 +68,7 @@ Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& ou
 
 Status JpegRestorer::RestoreRow(const PackedFile& file, int mcu_row, const BlockRows& rows) {
   TRY(reader_.Start(file, mcu_row, rows.runs));
-  McuWords mcus;
+  McuWords mcus{.levels = levels_};
   for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
     const int groups = rows.row[r].groups();
     for (int g = 0; g < groups; g += kRunGroups) {
@@ -74,26 +76,30 @@ Status JpegRestorer::RestoreRow(const PackedFile& file, int mcu_row, const Block
       if (run == nullptr) return reader_.WrongSizes();
       UnpackRun(run, 0, std::min(kRunGroups, groups - g), words_[r] + ptrdiff_t{g} * kGroupWords);
     }
-    FindNonZero(words_[r], groups, non_zero_[r]);
+    if (levels_ == 0) {
+      FindNonZero(words_[r], groups, masks_[r]);
+    } else {
+      FindBits(words_[r], groups, levels_, masks_[r]);
+    }
     mcus.words[r] = words_[r];
-    mcus.non_zero[r] = non_zero_[r];
+    mcus.masks[r] = masks_[r];
   }
   for (size_t i = 0; i < count_; ++i) scans_[i].writer.WriteRow(rows, mcus);
   return {};
 }
 
 Status JpegRestorer::Reserve(const BlockRows& rows) {
-  constexpr size_t kGroupBytes = kGroupWords * sizeof(int16_t) + kGroupBlocks * sizeof(uint64_t);
+  const auto group_masks = static_cast<size_t>(kGroupBlocks * MasksOf(levels_));
   size_t groups = 0;
   for (const BlockRow& row : rows.all()) groups += static_cast<size_t>(row.groups());
-  TRY(memory_.Grow(groups * kGroupBytes));
+  TRY(memory_.Grow(groups * (kGroupWords * sizeof(int16_t) + group_masks * sizeof(uint64_t))));
   auto* next = reinterpret_cast<int16_t*>(memory_.data());
-  auto* non_zero = reinterpret_cast<uint64_t*>(next + groups * kGroupWords);
+  auto* next_masks = reinterpret_cast<uint64_t*>(next + groups * kGroupWords);
   for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
     words_[r] = next;
     next += ptrdiff_t{rows.row[r].groups()} * kGroupWords;
-    non_zero_[r] = non_zero;
-    non_zero += ptrdiff_t{rows.row[r].groups()} * kGroupBlocks;
+    masks_[r] = next_masks;
+    next_masks += static_cast<size_t>(rows.row[r].groups()) * group_masks;
   }
   return {};
 }

@@ -37,8 +37,9 @@ class JpegRestorer {
 
   MemoryBudget unlimited_{std::numeric_limits<uint64_t>::max()};
   GrowingBuffer memory_{unlimited_};
-  std::array<int16_t*, 4> words_{};      // of each row of blocks
-  std::array<uint64_t*, 4> non_zero_{};  // likewise: which are not zero
+  std::array<int16_t*, 4> words_{};   // of each row of blocks
+  std::array<uint64_t*, 4> masks_{};  // likewise
+  int levels_ = 0;                    // of the masks; 0 of a baseline JPEG
   RunReader reader_;
   std::vector<uint8_t> room_;  // the writers'
   std::deque<Scan> scans_;     // of which `count_` are the file's; they stay where they are

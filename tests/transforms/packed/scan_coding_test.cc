@@ -9,6 +9,7 @@
 #include "core/memory/buffer.h"
 #include "core/memory/memory_budget.h"
 #include "core/numbers/random.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/on_target.h"
 #include "transforms/packed/scan/pass_coding.h"
 #include "transforms/packed/scan/scan_coding.h"
@@ -101,7 +102,7 @@ TEST_P(ScanCoding, MatchesTheReference) {
       packed::FindNonZero(copy, groups, got.emplace_back(blocks).data());
       ASSERT_EQ(got.back(), want.back()) << n;
       mcus.words[r] = copy;
-      mcus.non_zero[r] = got.back().data();
+      mcus.masks[r] = got.back().data();
     }
     const std::array<packed::ScanCodes, 3> codes = {RandomCodes(random), RandomCodes(random),
                                                     RandomCodes(random)};
@@ -146,44 +147,100 @@ TEST_P(ScanCoding, KeepsToItsMemory) {
     std::vector<uint64_t> non_zero(static_cast<size_t>(groups) * kGroupBlocks);
     packed::FindNonZero(word, groups, non_zero.data());
     mcus.words.fill(word);
-    mcus.non_zero.fill(non_zero.data());
+    mcus.masks.fill(non_zero.data());
     const std::array<packed::ScanCodes, 3> codes = {longest, longest, longest};
     const Coded coded = CodeAll(rows, mcus, codes, packed::CodeMcus);
     EXPECT_LE(coded.bytes.size(), static_cast<size_t>(rows.mcus) * packed::kMcuRoom);
   }
 }
 
-// The same for each kind of scan of a progressive JPEG.
-TEST(PassCoding, KeepsToItsMemory) {
-  constexpr int kBlocks = 100;
-  const std::array<packed::ScanCodes, 3> codes = {LongestCodes(), LongestCodes(), LongestCodes()};
-  for (uint64_t n = 0; n < 2000; ++n) {
-    RandomStream random({6, 0, n}, 0);
-    jpeg::FrameHeader header;
+class PassCoding : public OnTarget {};
+INSTANTIATE_TEST_SUITE_P(Cpu, PassCoding, EachTarget(), NameOfTarget);
+
+// A row of a component's blocks, and a scan that codes them.
+struct RandomPass {
+  static constexpr int kBlocks = 100, kGroups = kBlocks / kGroupBlocks;
+
+  explicit RandomPass(RandomStream& random)
+      : words(memory), masks(size_t{kBlocks} * packed::MasksOf(packed::kMostLevels)) {
+    EXPECT_TRUE(words.Grow(size_t{kGroups} * kGroupWords * sizeof(int16_t)).ok());
     header.components = 1;
     header.size = {.width = 8 * kBlocks, .height = 8};
+    pass.first = static_cast<int>(random.Below(4) == 0 ? 0 : 1 + random.Below(63));
+    pass.last = pass.first == 0 ? 0 : 63 - static_cast<int>(random.Below(64 - pass.first));
+    pass.low = static_cast<int>(random.Below(random.Below(2) == 0 ? 3 : 14));
+    pass.refines = random.Below(3) != 0;
+    pass.jpegli_runs = random.Below(4) == 0;
+    mcus.levels = std::min(pass.low + 1 + static_cast<int>(random.Below(3)), packed::kMostLevels);
+  }
+
+  int16_t* first() { return reinterpret_cast<int16_t*>(words.data()); }
+  // After `words` has been set.
+  void FindBits() {
+    packed::FindBits(first(), kGroups, mcus.levels, masks.data());
+    mcus.words[0] = first();
+    mcus.masks[0] = masks.data();
+  }
+
+  // Codes the blocks in two steps.
+  template <class Code>
+  std::vector<uint8_t> Coded(const packed::ScanCodes& codes, const Code& code) const {
+    const std::array<packed::ScanCodes, 3> all = {codes, codes, codes};
     const packed::BlockRows rows(header);
-    std::vector<int16_t> words(size_t{kBlocks / kGroupBlocks} * kGroupWords);
-    for (int16_t& word : words) {
-      word = static_cast<int16_t>(n % 3 == 0 ? random.Below(65536) : n % 3 == 1 ? 1023 : 2);
-    }
-    const std::vector<uint64_t> non_zero(kBlocks, ~uint64_t{1});
-    packed::Pass pass;
-    pass.first = static_cast<int>(random.Below(2) * (1 + random.Below(63)));
-    pass.last = pass.first == 0 ? 0 : pass.first + static_cast<int>(random.Below(64 - pass.first));
-    pass.low = static_cast<int>(random.Below(14));
-    pass.refines = random.Below(2) == 0;
+    packed::Pass its = pass;
     std::vector<uint8_t> bytes(size_t{kBlocks + 2} * packed::kMcuRoom);
     packed::BitSink bits;
     bits.MoveTo(bytes.data());
-    packed::McuWords mcus;
-    mcus.words[0] = words.data();
-    mcus.non_zero[0] = non_zero.data();
-    CodePass(rows, mcus, 0, kBlocks / 2, codes, pass, bits);
-    CodePass(rows, mcus, kBlocks / 2, kBlocks, codes, pass, bits);
-    ASSERT_LE(bits.next(), bytes.data() + kBlocks * packed::kMcuRoom) << n;
-    EndRun(codes[0], pass, bits);
-    ASSERT_LE(bits.next(), bytes.data() + (kBlocks + 1) * packed::kMcuRoom) << n;
+    code(rows, mcus, 0, kBlocks / 3, all, its, bits);
+    code(rows, mcus, kBlocks / 3, kBlocks, all, its, bits);
+    EXPECT_LE(bits.next(), bytes.data() + kBlocks * packed::kMcuRoom);
+    EndRun(codes, its, bits);
+    bits.Fill(false);
+    bytes.resize(static_cast<size_t>(bits.next() - bytes.data()));
+    return bytes;
+  }
+
+  jpeg::FrameHeader header;
+  packed::Pass pass;
+  packed::McuWords mcus;
+  MemoryBudget memory{1 << 24};
+  GrowingBuffer words;
+  std::vector<uint64_t> masks;
+};
+
+TEST_P(PassCoding, MatchesTheReference) {
+  const auto tries = static_cast<uint64_t>(Effort(2000));
+  size_t bytes = 0;
+  for (uint64_t n = 0; n < tries; ++n) {
+    RandomStream random({6, 0, n}, 0);
+    RandomPass scan(random);
+    const std::vector<int16_t> words = RandomWords(RandomPass::kGroups, random);
+    std::copy(words.begin(), words.end(), scan.first());
+    scan.FindBits();
+    std::vector<uint64_t> masks(scan.masks.size());
+    packed::FindBitsPlain(scan.first(), RandomPass::kGroups, scan.mcus.levels, masks.data());
+    ASSERT_EQ(scan.masks, masks) << n;
+    const packed::ScanCodes codes = RandomCodes(random);
+    const std::vector<uint8_t> want = scan.Coded(codes, packed::CodePassPlain);
+    ASSERT_EQ(scan.Coded(codes, packed::CodePass), want) << n;
+    bytes += want.size();
+  }
+  EXPECT_GT(bytes, 100 * tries);
+}
+
+// As ScanCoding.KeepsToItsMemory.
+TEST_P(PassCoding, KeepsToItsMemory) {
+  const packed::ScanCodes longest = LongestCodes();
+  for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(1000)); ++n) {
+    RandomStream random({7, 0, n}, 0);
+    RandomPass scan(random);
+    for (size_t i = 0; i < size_t{RandomPass::kGroups} * kGroupWords; ++i) {
+      scan.first()[i] = static_cast<int16_t>(n % 3 == 0   ? random.Below(65536)
+                                             : n % 3 == 1 ? 1023
+                                                          : 2);
+    }
+    scan.FindBits();
+    (void)scan.Coded(longest, packed::CodePass);
   }
 }
 

@@ -1,113 +1,163 @@
+// Compiled once for each instruction set up to AVX2, as scan_coding.cc is.
 #include "transforms/packed/scan/pass_coding.h"
 
 #include <bit>
-#include <cstdlib>
-#include <utility>
 
+#define HWY_DISABLED_TARGETS \
+  (HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transforms/packed/scan/pass_coding.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "transforms/packed/scan/pass_parts.h"
+
+#ifndef STOKER_TRANSFORMS_PACKED_PASS_CODING_CC
+#define STOKER_TRANSFORMS_PACKED_PASS_CODING_CC
 namespace stoker::packed {
 namespace {
 
-void PutSymbol(const ScanCodes& codes, size_t symbol, BitSink& bits) {
-  bits.Put(codes.ac[symbol] >> 8, codes.ac[symbol] & 0xFF);
-}
-
-void PutNumber(uint64_t code, Number number, BitSink& bits) {
-  bits.Put(code >> 8 | number.bits, code & 0xFF);
-}
-
-void PutCorrections(Corrections corrections, BitSink& bits) {
-  constexpr unsigned kHalf = 32;
-  if (corrections.count > kHalf) {
-    corrections.count -= kHalf;
-    bits.Put(corrections.bits >> kHalf, corrections.count);
-    corrections = {corrections.bits & 0xFFFF'FFFF, kHalf};
-  }
-  bits.Put(corrections.bits, corrections.count);
-}
-
 constexpr uint64_t Bit(int k) { return uint64_t{1} << k; }
 
-// The coefficients `first` to `last`, as bits of non_zero.
-uint64_t BandOf(const Pass& pass) {
-  return ~uint64_t{0} >> (63 - pass.last) & ~uint64_t{0} << pass.first;
+// The order of bits reversed.
+constexpr uint64_t Reversed(uint64_t bits) {
+  bits = (bits >> 1 & 0x5555'5555'5555'5555) | (bits & 0x5555'5555'5555'5555) << 1;
+  bits = (bits >> 2 & 0x3333'3333'3333'3333) | (bits & 0x3333'3333'3333'3333) << 2;
+  bits = (bits >> 4 & 0x0F0F'0F0F'0F0F'0F0F) | (bits & 0x0F0F'0F0F'0F0F'0F0F) << 4;
+  return __builtin_bswap64(bits);
 }
 
-// A block's coefficient without its `low` lowest bits.
-int ValueAt(const int16_t* block, int k, int low) {
-  const int value = block[kWordOfZigZag[static_cast<size_t>(k)]];
-  return value < 0 ? -(-value >> low) : value >> low;
-}
-
-// Counts a block without further coefficients.
-void CountBlock(const ScanCodes& codes, const Corrections& corrections, Pass& pass, BitSink& bits) {
-  if (pass.jpegli_runs && pass.correction_bits + corrections.count > Pass::kJpegliCorrections) {
-    EndRun(codes, pass, bits);
+// What a scan needs to know of a block's coefficients, as bits.
+struct Coefficients {
+  Coefficients(const uint64_t* masks, int levels, const Pass& pass)
+      : odd(masks[pass.low]), negative(masks[levels + 1]) {
+    uint64_t larger = 0;
+    for (int level = pass.low + 1; level <= levels; ++level) larger |= masks[level];
+    const uint64_t band = ~uint64_t{0} >> (63 - pass.last) & ~uint64_t{0} << pass.first;
+    set = (odd | larger) & band;
+    added = set & ~larger;
   }
-  ++pass.end_run;
-  if (corrections.count != 0) pass.corrections.push_back(corrections);
-  pass.correction_bits += corrections.count;
-  if (pass.end_run == Pass::kMostBlocks || pass.correction_bits > Pass::kMostCorrections) {
-    EndRun(codes, pass, bits);
+
+  uint64_t odd, negative;
+  uint64_t set;    // not zero without the lowest bits
+  uint64_t added;  // 1 or -1 without them
+};
+
+}  // namespace
+}  // namespace stoker::packed
+#endif  // STOKER_TRANSFORMS_PACKED_PASS_CODING_CC
+
+HWY_BEFORE_NAMESPACE();
+namespace stoker::packed {
+namespace HWY_NAMESPACE {
+
+// The bits at the ones of `places`, the lowest first.
+HWY_INLINE Corrections CorrectionsAt(uint64_t places, uint64_t bits) {
+  const auto count = static_cast<unsigned>(std::popcount(places));
+  if (count == 0) return {};
+#if HWY_TARGET <= HWY_AVX2
+  const uint64_t found = _pext_u64(bits, places);
+#else
+  uint64_t found = 0;
+  for (uint64_t to = 1; places != 0; places &= places - 1, to <<= 1) {
+    if ((bits & places & -places) != 0) found |= to;
   }
+#endif
+  return {Reversed(found) >> (64 - count), count};
 }
 
-void CodeAc(const int16_t* block, uint64_t non_zero, const ScanCodes& codes, Pass& pass,
-            BitSink& bits) {
+HWY_INLINE void CodeAc(const int16_t* block, const Coefficients& c, const ScanCodes& codes,
+                       Pass& pass, BitSink& sink) {
+  if (c.set != 0) EndRun(codes, pass, sink);
+  BitSink bits = sink;  // a copy stays in registers
   int previous = pass.first - 1;
-  for (uint64_t left = non_zero & BandOf(pass); left != 0; left &= left - 1) {
+  for (uint64_t left = c.set; left != 0; left &= left - 1) {
     const int k = std::countr_zero(left);
-    const Number number = NumberOf(ValueAt(block, k, pass.low));
-    if (number.size == 0) continue;
-    EndRun(codes, pass, bits);
     int zeros = k - previous - 1;
     for (; zeros > 15; zeros -= 16) PutSymbol(codes, kZeros16, bits);
+    const Number number = NumberOf(ValueAt(block, k, pass.low));
     PutNumber(codes.ac[static_cast<size_t>(zeros << 4) | number.size], number, bits);
     previous = k;
   }
-  if (previous < pass.last) CountBlock(codes, {}, pass, bits);
+  sink = bits;
+  if (previous < pass.last) CountBlock(codes, {}, pass, sink);
 }
 
-void RefineAc(const int16_t* block, uint64_t non_zero, const ScanCodes& codes, Pass& pass,
-              BitSink& bits) {
-  // The coefficients that are not zero so far or become so in this scan, those that become so, and
-  // those whose next bit is set.
-  uint64_t set = 0, added = 0, odd = 0;
-  for (uint64_t left = non_zero & BandOf(pass); left != 0; left &= left - 1) {
-    const int k = std::countr_zero(left), size = std::abs(ValueAt(block, k, pass.low));
-    if (size != 0) set |= Bit(k);
-    if (size == 1) added |= Bit(k);
-    if ((size & 1) != 0) odd |= Bit(k);
-  }
-  Corrections corrections;  // that follow the next code
-  int zeros = 0, previous = pass.first - 1;
-  for (uint64_t left = set; left != 0; left &= left - 1) {
-    const int k = std::countr_zero(left);
-    zeros += k - std::exchange(previous, k) - 1;
-    for (; zeros > 15 && (added >> k) != 0; zeros -= 16) {
-      EndRun(codes, pass, bits);
+// Codes the zeros before coefficient k in sixteens, each before a coefficient that is not zero.
+// `before`: the coefficients from the last code to k. Removes those to correct whose bits are
+// written. Returns how many zeros are left.
+HWY_NOINLINE int CodeSixteens(const Coefficients& c, int k, uint64_t before, uint64_t& corrected,
+                              const ScanCodes& codes, BitSink& bits) {
+  int coded = 0, zeros = 0;
+  for (uint64_t left = c.set & (before | Bit(k)); left != 0; left &= left - 1) {
+    const uint64_t until = before & ((left & -left) - 1);
+    zeros = std::popcount(until & ~c.set) - coded;
+    for (; zeros > 15; zeros -= 16, coded += 16) {
       PutSymbol(codes, kZeros16, bits);
-      PutCorrections(std::exchange(corrections, {}), bits);
+      PutCorrections(CorrectionsAt(corrected & until, c.odd), bits);
+      corrected &= ~until;
     }
-    if ((added & Bit(k)) == 0) {
-      corrections = {corrections.bits << 1 | (odd >> k & 1), corrections.count + 1};
-      continue;
-    }
-    EndRun(codes, pass, bits);
-    const Number number = NumberOf(ValueAt(block, k, pass.low));
-    PutNumber(codes.ac[static_cast<size_t>(std::exchange(zeros, 0) << 4) | 1], number, bits);
-    PutCorrections(std::exchange(corrections, {}), bits);
   }
-  if ((added & Bit(pass.last)) == 0) CountBlock(codes, corrections, pass, bits);
+  return zeros;
 }
 
-void CodeDc(int dc, const ScanCodes& codes, const Pass& pass, int& predictor, BitSink& bits) {
-  if (pass.refines) return bits.Put(dc >> pass.low & 1, 1);
-  const int value = dc >> pass.low;
-  const Number number = NumberOf(value - std::exchange(predictor, value));
-  PutNumber(codes.dc[number.size], number, bits);
+HWY_INLINE void RefineAc(const Coefficients& c, const ScanCodes& codes, Pass& pass, BitSink& sink) {
+  if (c.added != 0) EndRun(codes, pass, sink);
+  uint64_t after = ~uint64_t{0} << pass.first;  // the last code
+  for (uint64_t left = c.added; left != 0; left &= left - 1) {
+    const int k = std::countr_zero(left);
+    const uint64_t before = after & (Bit(k) - 1);
+    uint64_t corrected = c.set & before;
+    int zeros = std::popcount(before & ~c.set);
+    if (HWY_UNLIKELY(zeros > 15)) zeros = CodeSixteens(c, k, before, corrected, codes, sink);
+    const auto positive = static_cast<uint16_t>(~c.negative >> k & 1);
+    PutNumber(codes.ac[static_cast<size_t>(zeros << 4) | 1], {positive, 1}, sink);
+    PutCorrections(CorrectionsAt(corrected, c.odd), sink);
+    after = ~uint64_t{0} << k << 1;
+  }
+  if ((c.added & Bit(pass.last)) != 0) return;
+  CountBlock(codes, CorrectionsAt(c.set & after, c.odd), pass, sink);
 }
 
-}  // namespace
+void Code(const BlockRows& rows, const McuWords& mcus, int from, int to,
+          std::span<const ScanCodes, 3> codes, Pass& pass, BitSink& bits) {
+  for (int mcu = from; mcu < to; ++mcu) {
+    for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
+      const BlockRow& row = rows.row[r];
+      const auto component = static_cast<size_t>(row.component);
+      for (int i = mcu * row.columns; i < (mcu + 1) * row.columns; ++i) {
+        const int16_t* const block =
+            mcus.words[r] + i / kGroupBlocks * kGroupWords + i % kGroupBlocks * 4;
+        const ScanCodes& its = codes[component];
+        if (pass.last == 0) {
+          CodeDc(block[0], its, pass, pass.predictor[component], bits);
+          continue;
+        }
+        const uint64_t* const masks = mcus.masks[r] + ptrdiff_t{i} * MasksOf(mcus.levels);
+        const Coefficients c(masks, mcus.levels, pass);
+        if (pass.refines) {
+          RefineAc(c, its, pass, bits);
+        } else {
+          CodeAc(block, c, its, pass, bits);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stoker::packed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker::packed {
+
+HWY_EXPORT(Code);
+
+void CodePass(const BlockRows& rows, const McuWords& mcus, int from, int to,
+              std::span<const ScanCodes, 3> codes, Pass& pass, BitSink& bits) {
+  HWY_DYNAMIC_DISPATCH(Code)(rows, mcus, from, to, codes, pass, bits);
+}
 
 void EndRun(const ScanCodes& codes, Pass& pass, BitSink& bits) {
   if (pass.end_run == 0) return;
@@ -119,25 +169,5 @@ void EndRun(const ScanCodes& codes, Pass& pass, BitSink& bits) {
   pass.end_run = pass.correction_bits = 0;
 }
 
-void CodePass(const BlockRows& rows, const McuWords& mcus, int from, int to,
-              std::span<const ScanCodes, 3> codes, Pass& pass, BitSink& bits) {
-  for (int mcu = from; mcu < to; ++mcu) {
-    for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
-      const BlockRow& row = rows.row[r];
-      const auto component = static_cast<size_t>(row.component);
-      for (int i = mcu * row.columns; i < (mcu + 1) * row.columns; ++i) {
-        const int16_t* const block =
-            mcus.words[r] + i / kGroupBlocks * kGroupWords + i % kGroupBlocks * 4;
-        if (pass.last == 0) {
-          CodeDc(block[0], codes[component], pass, pass.predictor[component], bits);
-        } else if (pass.refines) {
-          RefineAc(block, mcus.non_zero[r][i], codes[component], pass, bits);
-        } else {
-          CodeAc(block, mcus.non_zero[r][i], codes[component], pass, bits);
-        }
-      }
-    }
-  }
-}
-
 }  // namespace stoker::packed
+#endif

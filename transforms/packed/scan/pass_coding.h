@@ -44,11 +44,14 @@ struct Pass {
   unsigned correction_bits = 0;
 };
 
-// Codes MCUs [from, to) of `rows`, which are those of the scan's components; if it has one
-// component, an MCU is a block. For any words, codes and symbols without a code: as of CodeMcus
-// (scan_coding.h), and so is the room.
+// Codes MCUs [from, to). `rows`: those of the scan's components; if it has one component, an MCU is
+// a block. `mcus`: with the masks of FindBits, of more levels than pass.low. For any words, codes
+// and symbols without a code: as of CodeMcus (scan_coding.h), and so is the room.
 void CodePass(const BlockRows& rows, const McuWords& mcus, int from, int to,
               std::span<const ScanCodes, 3> codes, Pass& pass, BitSink& bits);
+void CodePassPlain(const BlockRows& rows, const McuWords& mcus, int from, int to,
+                   std::span<const ScanCodes, 3> codes, Pass& pass,
+                   BitSink& bits);  // the reference, which does not need the masks
 
 // Writes the blocks without further coefficients, before the end of a segment: at most kMcuRoom
 // bytes.

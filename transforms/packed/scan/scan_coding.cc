@@ -105,6 +105,26 @@ void Find(const int16_t* words, int groups, uint64_t* non_zero) {
   }
 }
 
+void FindLevels(const int16_t* words, int groups, int levels, uint64_t* masks) {
+  alignas(64) std::array<int16_t, kGroupWords> chosen;
+  std::array<uint64_t, kGroupBlocks> found;
+  for (int g = 0; g < groups; ++g, words += kGroupWords) {
+    for (int level = 0; level < MasksOf(levels); ++level) {
+      for (size_t i = 0; i < chosen.size(); ++i) {
+        const auto size = static_cast<uint16_t>(words[i] < 0 ? -words[i] : words[i]);
+        chosen[i] = static_cast<int16_t>(level > levels    ? words[i] < 0
+                                         : level == levels ? size >> level
+                                                           : size >> level & 1);
+      }
+      Find(chosen.data(), 1, found.data());
+      for (int block = 0; block < kGroupBlocks; ++block) {
+        masks[block * MasksOf(levels) + level] = found[static_cast<size_t>(block)];
+      }
+    }
+    masks += kGroupBlocks * MasksOf(levels);
+  }
+}
+
 struct Bits {
   uint64_t bits;
   unsigned count;
@@ -162,7 +182,7 @@ void Code(const BlockRows& rows, const McuWords& mcus, int from, int to,
       for (int block = mcu * row.columns; block < (mcu + 1) * row.columns; ++block) {
         const int16_t* const words =
             mcus.words[r] + block / kGroupBlocks * kGroupWords + block % kGroupBlocks * 4;
-        CodeBlock(words, mcus.non_zero[r][block], codes[component], predictor[component], bits);
+        CodeBlock(words, mcus.masks[r][block], codes[component], predictor[component], bits);
       }
     }
   }
@@ -176,10 +196,15 @@ HWY_AFTER_NAMESPACE();
 namespace stoker::packed {
 
 HWY_EXPORT(Find);
+HWY_EXPORT(FindLevels);
 HWY_EXPORT(Code);
 
 void FindNonZero(const int16_t* words, int groups, uint64_t* non_zero) {
   HWY_DYNAMIC_DISPATCH(Find)(words, groups, non_zero);
+}
+
+void FindBits(const int16_t* words, int groups, int levels, uint64_t* masks) {
+  HWY_DYNAMIC_DISPATCH(FindLevels)(words, groups, levels, masks);
 }
 
 void CodeMcus(const BlockRows& rows, const McuWords& mcus, int from, int to,

@@ -80,10 +80,20 @@ inline constexpr std::array<uint16_t, 64> kWordOfZigZag = MakeWordsOfZigZag();
 void FindNonZero(const int16_t* words, int groups, uint64_t* non_zero);
 void FindNonZeroPlain(const int16_t* words, int groups, uint64_t* non_zero);  // the reference
 
-// The groups of each row of blocks in a row of MCUs, and the results of FindNonZero.
+// Writes masks of each block's AC coefficients, likewise: for each level below `levels` (at most
+// kMostLevels) those with this bit in their absolute value, those that are at least 1 << levels,
+// and those that are negative.
+inline constexpr int kMostLevels = 14;
+constexpr int MasksOf(int levels) { return levels + 2; }
+void FindBits(const int16_t* words, int groups, int levels, uint64_t* masks);
+void FindBitsPlain(const int16_t* words, int groups, int levels, uint64_t* masks);  // the reference
+
+// The groups of each row of blocks in a row of MCUs, and the results of FindNonZero; of FindBits in
+// a progressive JPEG.
 struct McuWords {
   std::array<const int16_t*, 4> words{};
-  std::array<const uint64_t*, 4> non_zero{};
+  std::array<const uint64_t*, 4> masks{};
+  int levels = 0;  // of FindBits
 };
 
 // The most bytes of an MCU: six blocks of 64 numbers with a code each, plus the bytes that BitSink

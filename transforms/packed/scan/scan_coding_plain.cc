@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/packed/scan/scan_coding.h"
@@ -54,6 +56,22 @@ void FindNonZeroPlain(const int16_t* words, int groups, uint64_t* non_zero) {
     non_zero[i] = 0;
     for (size_t k = 1; k < block.size(); ++k) {
       if (block[k] != 0) non_zero[i] |= uint64_t{1} << k;
+    }
+  }
+}
+
+void FindBitsPlain(const int16_t* words, int groups, int levels, uint64_t* masks) {
+  for (int i = 0; i < groups * kGroupBlocks; ++i, masks += MasksOf(levels)) {
+    const Block block =
+        BlockOf(words + ptrdiff_t{i / kGroupBlocks} * kGroupWords, i % kGroupBlocks);
+    std::fill_n(masks, MasksOf(levels), 0);
+    for (size_t k = 1; k < block.size(); ++k) {
+      const int size = std::abs(block[k]);
+      for (int level = 0; level < levels; ++level) {
+        masks[level] |= static_cast<uint64_t>(size >> level & 1) << k;
+      }
+      masks[levels] |= uint64_t{size >> levels != 0} << k;
+      masks[levels + 1] |= uint64_t{block[k] < 0} << k;
     }
   }
 }

@@ -71,7 +71,7 @@ void ScanWriter::Start(const Target& target, const jpeg::Scan& scan, std::vector
 void ScanWriter::WriteRow(const BlockRows& rows, const McuWords& mcus) {
   if (!scan_) return WriteMcus(rows, mcus);
   BlockRows part = rows;
-  McuWords part_mcus;
+  McuWords part_mcus{.levels = mcus.levels};
   part.count = 0;
   const auto components = std::span(scan_->component).first(static_cast<size_t>(scan_->components));
   for (size_t r = 0; r < static_cast<size_t>(rows.count); ++r) {
@@ -79,7 +79,7 @@ void ScanWriter::WriteRow(const BlockRows& rows, const McuWords& mcus) {
     const auto to = static_cast<size_t>(part.count++);
     part.row[to] = rows.row[r];
     part_mcus.words[to] = mcus.words[r];
-    part_mcus.non_zero[to] = mcus.non_zero[r];
+    part_mcus.masks[to] = mcus.masks[r];
   }
   if (components.size() > 1) return WriteMcus(part, part_mcus);
   WriteBlocks(part, part_mcus);
@@ -94,9 +94,9 @@ void ScanWriter::WriteBlocks(const BlockRows& rows, const McuWords& mcus) {
   for (size_t r = 0; r < static_cast<size_t>(rows.count) && block_row_ < down; ++r, ++block_row_) {
     one.row[0] = rows.row[r];
     one.row[0].columns = 1;
-    McuWords words;
+    McuWords words{.levels = mcus.levels};
     words.words[0] = mcus.words[r];
-    words.non_zero[0] = mcus.non_zero[r];
+    words.masks[0] = mcus.masks[r];
     WriteMcus(one, words);
   }
 }
