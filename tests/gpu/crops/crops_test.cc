@@ -130,6 +130,7 @@ TEST_F(Crops, OfAllKindsOfJpegsAreThoseOfTheCpu) {
     options.sampling = Luma(sampling.columns, sampling.rows);
     options.quality = random_.Between(10, 100);
     options.restart_interval = random_.OneIn(4) ? random_.Between(1, 9) : 0;
+    if (random_.OneIn(8)) options.scans = JpegScans::kProgressive;  // decoded if it is packed
     options.seed = static_cast<uint64_t>(n);
     const ImageSize output{random_.Between(1, 70), random_.Between(1, 70)};
     Compare(Padded(MakeJpeg(options)), output, 8, RandomInterval());
