@@ -121,7 +121,7 @@ Result<std::span<const uint8_t>> PackedFile::Row(int mcu_row) const {
   if (in_upper && upper - begin > header_at_) return Damaged("a row of MCUs is missing", 0);
   const size_t at = in_upper ? header_at_ - (upper - begin) : rows_at_ + (begin - upper);
   const size_t bytes = entry.end - begin;
-  if (bytes > bytes_.size() - std::min(at, bytes_.size())) return Truncated(bytes_.size());
+  if (at > bytes_.size() || bytes > bytes_.size() - at) return Truncated(bytes_.size());
   const std::span<const uint8_t> row = bytes_.subspan(at, bytes);
   if (Crc32c(row) != entry.checksum) return Damaged("the checksum of a row of MCUs", at);
   if (!BeginsPart(mcu_row, mcu_rows_)) return row;
