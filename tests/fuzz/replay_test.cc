@@ -54,7 +54,6 @@ TEST(Replay, IndexCorpus) {
 }
 TEST(Replay, CacheCorpus) { Replay(STOKER_FUZZ_CORPUS "/cache", OpenFuzzedCache); }
 TEST(Replay, PackedCorpus) { Replay(STOKER_FUZZ_CORPUS "/packed", DecodeFuzzedPacked); }
-TEST(Replay, PackedJpegCorpus) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedPacked); }
 TEST(Replay, JpegCorpusPacked) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedPacked); }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, MaskCorpus) { Replay(STOKER_FUZZ_CORPUS "/mask", DecodeFuzzedMask); }
