@@ -25,7 +25,7 @@ namespace {
 using State = CachedSample::State;
 
 // The kept form of a sample: its image. Other versions of this form have other keys.
-constexpr uint64_t kForm = 3;
+constexpr uint64_t kForm = 4;
 
 // The numbers that a key is made of, in addition to the path.
 struct KeyNumbers {
