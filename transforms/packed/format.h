@@ -71,6 +71,7 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p', 'g'};
 inline constexpr uint8_t kVersion = 2;             // of baseline JPEGs
 inline constexpr uint8_t kProgressiveVersion = 3;  // which earlier releases refuse
+inline constexpr int kMaxScans = 200;              // of a progressive JPEG
 
 // Choices of an encoder.
 inline constexpr uint32_t kPadsWithZeros = 1;

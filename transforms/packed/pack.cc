@@ -69,6 +69,7 @@ struct JpegPacker::State {
         coefficients(budget != nullptr ? *budget : unlimited),
         packed(budget != nullptr ? *budget : unlimited) {}
 
+  int max_scans() const { return std::min(limits.ScansOf(frame.size), packed::kMaxScans); }
   bool progressive() const { return frame.process == jpeg::Process::kProgressive; }
   Status ReadHeader(std::span<const uint8_t> jpeg);
   Result<size_t> ReadMarkers(std::span<const uint8_t> jpeg);
@@ -178,7 +179,7 @@ Result<size_t> JpegPacker::State::ReadMarkers(std::span<const uint8_t> jpeg) {
     }
     return end;
   }
-  jpeg::ScanScript script(jpeg, frame, limits.ScansOf(frame.size));
+  jpeg::ScanScript script(jpeg, frame, max_scans());
   size_t end = frame.scan_marker;
   header.assign(jpeg.begin(), jpeg.begin() + static_cast<ptrdiff_t>(end));
   for (;;) {
@@ -227,7 +228,7 @@ Status JpegPacker::State::DecodeScans(std::span<const uint8_t> jpeg) {
   }
   TRY(GrowAll(growths));
   TRY(coefficients.Start(frame));
-  const Fallback why = scans.Decode(jpeg, limits.ScansOf(frame.size));
+  const Fallback why = scans.Decode(jpeg, max_scans());
   if (why != Fallback::kNone) return packed::StoredAsItIs(why);
   return {};
 }

@@ -4,11 +4,15 @@
 #include <span>
 
 #include "core/result/try.h"
-#include "transforms/decode/decoding.h"
 #include "transforms/jpeg/fast/progressive/scan_script.h"
 #include "transforms/packed/unpack.h"
 
 namespace stoker::packed {
+namespace {
+
+Error OtherSize() { return Damaged("another size when it is restored", 0); }
+
+}  // namespace
 
 Status JpegRestorer::Restore(const PackedFile& file, std::vector<uint8_t>& out) {
   const BlockRows rows(file.frame());
@@ -26,14 +30,15 @@ Status JpegRestorer::Restore(const PackedFile& file, std::vector<uint8_t>& out) 
     out.insert(out.end(), scan.bytes.begin(), scan.bytes.end());
   }
   out.insert(out.end(), file.tail().begin(), file.tail().end());
-  if (out.size() != file.jpeg_bytes()) return Damaged("another size when it is restored", 0);
+  if (out.size() != file.jpeg_bytes()) return OtherSize();
   return {};
 }
 
-JpegRestorer::Scan& JpegRestorer::AddScan(size_t header_end) {
+JpegRestorer::Scan& JpegRestorer::AddScan(size_t header_end, std::vector<uint8_t>& out) {
   if (count_ == scans_.size()) scans_.emplace_back();
   Scan& scan = scans_[count_++];
   scan.bytes.clear();
+  scan.out = count_ == 1 ? &out : &scan.bytes;
   scan.header_end = header_end;
   return scan;
 }
@@ -45,15 +50,15 @@ Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& ou
   count_ = 0;
   levels_ = 0;
   if (frame.process == jpeg::Process::kSequential) {
-    AddScan(file.header().size()).writer.Start(target, out);
+    AddScan(file.header().size(), out).writer.Start(target, out);
   } else {
-    jpeg::ScanScript script(file.markers(), frame, DecodeLimits().ScansOf(frame.size));
+    jpeg::ScanScript script(file.markers(), frame, kMaxScans);
     size_t at = frame.scan_marker;
     bool sound = script.Next(at) == Fallback::kNone;
     for (; sound && script.scan() != nullptr; sound = script.Next(at) == Fallback::kNone) {
       at = script.data();
-      Scan& scan = AddScan(at);
-      scan.writer.Start(target, *script.scan(), count_ == 1 ? out : scan.bytes);
+      Scan& scan = AddScan(at, out);
+      scan.writer.Start(target, *script.scan(), *scan.out);
       levels_ = std::max(levels_, script.scan()->low + 1);
     }
     if (!sound || count_ == 0 || at != file.header().size()) {
@@ -63,6 +68,7 @@ Status JpegRestorer::StartScans(const PackedFile& file, std::vector<uint8_t>& ou
   }
   const std::span<const uint8_t> first = file.header().first(scans_[0].header_end);
   out.assign(first.begin(), first.end());
+  bytes_ = file.markers().size();
   return {};
 }
 
@@ -84,7 +90,14 @@ Status JpegRestorer::RestoreRow(const PackedFile& file, int mcu_row, const Block
     mcus.words[r] = words_[r];
     mcus.masks[r] = masks_[r];
   }
-  for (size_t i = 0; i < count_; ++i) scans_[i].writer.WriteRow(rows, mcus);
+  for (size_t i = 0; i < count_; ++i) {
+    Scan& scan = scans_[i];
+    const size_t before = scan.out->size();
+    scan.writer.WriteRow(rows, mcus);
+    bytes_ += scan.out->size() - before;
+    // A forged file of few bytes may have scans of many.
+    if (bytes_ > file.jpeg_bytes()) return OtherSize();
+  }
   return {};
 }
 

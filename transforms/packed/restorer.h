@@ -26,12 +26,13 @@ class JpegRestorer {
  private:
   struct Scan {
     ScanWriter writer;
-    std::vector<uint8_t> bytes;  // its data; those of the first are written to the JPEG at once
-    size_t header_end = 0;       // of the JPEG's header, the part before its data
+    std::vector<uint8_t> bytes;           // its data, unless it is the first
+    std::vector<uint8_t>* out = nullptr;  // `bytes`; of the first, the JPEG
+    size_t header_end = 0;                // of the JPEG's header, the part before its data
   };
 
   Status StartScans(const PackedFile& file, std::vector<uint8_t>& out);
-  Scan& AddScan(size_t header_end);
+  Scan& AddScan(size_t header_end, std::vector<uint8_t>& out);
   Status RestoreRow(const PackedFile& file, int mcu_row, const BlockRows& rows);
   Status Reserve(const BlockRows& rows);
 
@@ -44,6 +45,7 @@ class JpegRestorer {
   std::vector<uint8_t> room_;  // the writers'
   std::deque<Scan> scans_;     // of which `count_` are the file's; they stay where they are
   size_t count_ = 0;
+  size_t bytes_ = 0;  // of the JPEG so far
 };
 
 }  // namespace stoker::packed

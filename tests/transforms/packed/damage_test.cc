@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/images/make_jpeg.h"
@@ -13,6 +15,7 @@
 #include "transforms/packed/decoder.h"
 #include "transforms/packed/pack.h"
 #include "transforms/packed/restore.h"
+#include "transforms/packed/restorer.h"
 
 namespace stoker::testing {
 namespace {
@@ -179,8 +182,8 @@ TEST_P(PackedDamage, ForgedHuffmanTablesAreNotTrusted) {
   EXPECT_GT(refused, 100);
 }
 
-// Scans that no script can have, in any order, with other restart intervals; or too few of them.
-TEST(PackedProgressive, ForgedScansAreNotTrusted) {
+// Other bytes in the JPEG's header.
+TEST(PackedProgressive, ForgedHeadersAreNotTrusted) {
   const std::vector<uint8_t> sound = PackedImage(70, 40, JpegScans::kProgressive);
   const PackedParts parts = PartsOf(sound);
   const size_t from = parts.header_at + sizeof(packed::FixedPart);
@@ -201,6 +204,135 @@ TEST(PackedProgressive, ForgedScansAreNotTrusted) {
   }
   EXPECT_GT(restored, 20);
   EXPECT_GT(refused, 100);
+}
+
+// A packed progressive JPEG whose JPEG's header is replaced.
+class PackedScript {
+ public:
+  using Bytes = std::vector<uint8_t>;
+
+  explicit PackedScript(Bytes file) : sound_(std::move(file)) {
+    const PackedParts parts = PartsOf(sound_);
+    header_at_ = parts.header_at;
+    directory_at_ = parts.directory_at;
+    std::memcpy(&fixed_, &sound_[header_at_], sizeof(fixed_));
+    const auto all = std::span(sound_).first(directory_at_).subspan(header_at_ + sizeof(fixed_));
+    const auto header = all.first(fixed_.header_bytes);
+    tail.assign(all.begin() + fixed_.header_bytes, all.end());
+    jpeg::FrameHeader frame;
+    EXPECT_EQ(ParseHeader(header, frame, jpeg::Process::kProgressive), Fallback::kNone);
+    start.assign(header.begin(), header.begin() + static_cast<ptrdiff_t>(frame.scan_marker));
+    for (size_t at = frame.scan_marker; at < header.size();) {
+      const size_t bytes = 2 + size_t{header[at + 2]} * 256 + header[at + 3];
+      const auto segment = header.subspan(at, bytes);
+      if (segment[1] == jpeg::kSos) scans.push_back(segments.size());
+      segments.emplace_back(segment.begin(), segment.end());
+      at += bytes;
+    }
+  }
+
+  // Why it is not restored; empty if it is. `moved`: bytes at the header's end that the tail has.
+  std::string Refused(size_t moved = 0) const {
+    Bytes markers = start;
+    for (const Bytes& segment : segments) {
+      markers.insert(markers.end(), segment.begin(), segment.end());
+    }
+    packed::FixedPart fixed = fixed_;
+    fixed.header_bytes = static_cast<uint32_t>(markers.size() - moved);
+    fixed.tail_bytes = static_cast<uint32_t>(tail.size() + moved);
+    markers.insert(markers.end(), tail.begin(), tail.end());
+    Bytes file(sound_.begin(), sound_.begin() + static_cast<ptrdiff_t>(header_at_));
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&fixed);
+    file.insert(file.end(), bytes, bytes + sizeof(fixed));
+    file.insert(file.end(), markers.begin(), markers.end());
+    file.insert(file.end(), sound_.begin() + static_cast<ptrdiff_t>(directory_at_), sound_.end());
+    EXPECT_TRUE(PartsOf(file).sound);
+    SignPackedJpeg(file);
+    const Result<Bytes> jpeg = RestoreJpeg(Unpadded(Padded(file)));
+    if (jpeg.ok()) return "";
+    EXPECT_EQ(jpeg.error().code, Code::kDataLoss);
+    EXPECT_LE(jpeg.error().offset.value_or(~uint64_t{0}), file.size());
+    return jpeg.error().cause;
+  }
+
+  Bytes start;                  // up to the first scan
+  std::vector<Bytes> segments;  // from there to the tail
+  std::vector<size_t> scans;    // the indices of SOS segments
+  Bytes tail;
+
+ private:
+  Bytes sound_;
+  packed::FixedPart fixed_;
+  size_t header_at_ = 0, directory_at_ = 0;
+};
+
+constexpr char kItsScans[] = "damaged packed JPEG: its scans";
+constexpr char kOtherSize[] = "damaged packed JPEG: another size when it is restored";
+
+TEST(PackedProgressive, ForgedScansAreRefused) {
+  const PackedScript sound(PackedImage(70, 40, JpegScans::kProgressive));
+  ASSERT_EQ(sound.scans.size(), 10u);
+  ASSERT_EQ(sound.Refused(), "");
+  for (const size_t scan : sound.scans) {
+    PackedScript forged = sound;
+    forged.segments.erase(forged.segments.begin() + static_cast<ptrdiff_t>(scan));
+    EXPECT_EQ(forged.Refused(), kItsScans) << "without " << scan;
+    forged = sound;
+    forged.segments.push_back(sound.segments[scan]);
+    EXPECT_EQ(forged.Refused(), kItsScans) << "again " << scan;
+    forged = sound;
+    forged.segments.insert(forged.segments.begin() + static_cast<ptrdiff_t>(scan),
+                           {0xFF, jpeg::kDri, 0, 4, 0, 1});
+    EXPECT_EQ(forged.Refused(), kOtherSize) << "restarts from " << scan;
+  }
+  // A refinement before what it refines.
+  PackedScript forged = sound;
+  std::swap(forged.segments[sound.scans.front()], forged.segments[sound.scans.back()]);
+  EXPECT_EQ(forged.Refused(), kItsScans);
+  // A segment that begins in the header and ends in the tail.
+  for (size_t moved = 1; moved < sound.segments.back().size(); ++moved) {
+    EXPECT_EQ(sound.Refused(moved), kItsScans) << moved;
+  }
+}
+
+// The most scans are read; one more is not.
+TEST(PackedProgressive, HasAtMostTheFormatsScans) {
+  const std::vector<uint8_t> jpeg = MakeJpeg(
+      {.width = 70, .height = 40, .color = JpegColor::kGray, .scans = JpegScans::kProgressive});
+  PackedScript file(PackJpeg(Unpadded(Padded(jpeg))).value());
+  std::erase_if(file.segments, [](const auto& segment) { return segment[1] == jpeg::kSos; });
+  const auto append = [&file](int first, int last, int low) {
+    for (int bit = low; bit >= 0; --bit) {
+      const int high = bit == low ? 0 : bit + 1;
+      file.segments.push_back({0xFF, jpeg::kSos, 0, 8, 1, 1, 0, static_cast<uint8_t>(first),
+                               static_cast<uint8_t>(last), static_cast<uint8_t>(high << 4 | bit)});
+    }
+  };
+  append(0, 0, 2);                                // 3 scans
+  for (int k = 1; k <= 49; ++k) append(k, k, 3);  // 196
+  PackedScript more = file;
+  append(50, 63, 0);
+  EXPECT_EQ(file.Refused(), kOtherSize);
+  file = std::move(more);
+  append(50, 63, 1);
+  EXPECT_EQ(file.Refused(), kItsScans);
+}
+
+// A forged file does not take more memory than the JPEG that it announces, and a row of MCUs.
+TEST(PackedJpeg, ThatBecomesTooLargeIsRefusedAtOnce) {
+  const std::vector<uint8_t> jpeg = MakeJpeg({.width = 320, .height = 320});
+  std::vector<uint8_t> file = PackJpeg(Unpadded(Padded(jpeg))).value();
+  packed::FixedPart fixed;
+  uint8_t* const fixed_at = file.data() + PartsOf(file).header_at;
+  std::memcpy(&fixed, fixed_at, sizeof(fixed));
+  fixed.jpeg_bytes = fixed.header_bytes + fixed.tail_bytes;
+  std::memcpy(fixed_at, &fixed, sizeof(fixed));
+  SignPackedJpeg(file);
+  const std::vector<uint8_t> padded = Padded(file);
+  const packed::PackedFile opened = packed::PackedFile::Open(Unpadded(padded)).value();
+  std::vector<uint8_t> out;
+  EXPECT_EQ(packed::JpegRestorer().Restore(opened, out).error().cause, kOtherSize);
+  EXPECT_LT(out.size(), jpeg.size() / 8);
 }
 
 // A progressive JPEG with changed bytes, or without its end.
