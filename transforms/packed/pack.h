@@ -18,8 +18,8 @@ namespace stoker {
 class JpegPacker {
  public:
   // `budget`, if given, is charged for the memory of PackPixels during the packer's lifetime, and
-  // must outlive it. `limits`: on the scans of a progressive JPEG, and on the memory for its
-  // coefficients.
+  // must outlive it. (To restore a file, Pack needs a few times its size more.) `limits`: on the
+  // scans of a progressive JPEG, and on the memory for its coefficients.
   explicit JpegPacker(MemoryBudget* budget = nullptr, const DecodeLimits& limits = {});
   ~JpegPacker();
   JpegPacker(JpegPacker&&) noexcept;
@@ -31,12 +31,11 @@ class JpegPacker {
   // Unimplemented, with the reason, if this file must be stored unchanged: it is not a JPEG, or it
   // is damaged, stoker's own decoder does not support its kind (arithmetic, more than 8 bits, …),
   // it is beyond the limits, or it would not be restored to the byte. ResourceExhausted if the
-  // system has no memory.
+  // budget or the system has no memory.
   Result<std::vector<uint8_t>> Pack(std::span<const uint8_t> jpeg);
 
   // Packs a file for its pixels alone: neither restores nor compares it, which saves a third of the
-  // time, and so packs a few more files. The result is valid until the next call. ResourceExhausted
-  // beyond the budget, too.
+  // time, and so packs a few more files. The result is valid until the next call.
   Result<std::span<const uint8_t>> PackPixels(std::span<const uint8_t> jpeg);
 
   uint64_t memory_bytes() const;

@@ -45,6 +45,10 @@ Error TooLarge(const std::string& path) {
           .advice = "Move it out of the folder"};
 }
 
+// The most bytes of a thread's packer: enough for the coefficients of a progressive JPEG of about
+// 18 million pixels in 4:4:4, or 36 million in 4:2:0. Those of the largest take 1 GiB.
+constexpr uint64_t kPackMemory = uint64_t{128} << 20;
+
 // Returns the reason why the file is not a JPEG; empty if it is one.
 std::string WhyNoJpeg(std::span<const uint8_t> file) {
   if (file.empty()) return "the file is empty";
@@ -105,7 +109,7 @@ struct FilePacker::State {
       packed.image.assign(file.begin(), file.end());
       return packed;
     }
-    Result<std::vector<uint8_t>> jpeg = packer.Pack(file);
+    Result<std::vector<uint8_t>> jpeg = PackJpegOf(file);
     if (jpeg.ok() && jpeg->size() <= packed_set::kMaxImageBytes) {
       sample.form = Form::kPackedJpeg;
       packed.image = *std::move(jpeg);
@@ -118,6 +122,17 @@ struct FilePacker::State {
       return std::move(jpeg).error();
     }
     return packed;
+  }
+
+  Result<std::vector<uint8_t>> PackJpegOf(std::span<const uint8_t> file) {
+    if (file.size() <= kPackCommonFile) {
+      Result<std::vector<uint8_t>> jpeg = packer.Pack(file);
+      if (jpeg.ok() || jpeg.error().code != Code::kResourceExhausted) return jpeg;
+      packer.FreeMemory();
+    }
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    return PackJpeg(file);
   }
 
   static Status PackMaskOf(std::span<const uint8_t> file, PackedFile& packed) {
@@ -135,9 +150,10 @@ struct FilePacker::State {
   }
 
   MemoryBudget budget{kPackCommonFile};
+  MemoryBudget pack_memory{kPackMemory};
   ReadRequest common;
   ImageDecoder decoder;
-  JpegPacker packer;
+  JpegPacker packer{&pack_memory};
 };
 
 FilePacker::FilePacker() : state_(std::make_unique<State>()) {
