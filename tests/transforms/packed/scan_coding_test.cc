@@ -13,6 +13,7 @@
 #include "tests/testing/on_target.h"
 #include "transforms/packed/scan/pass_coding.h"
 #include "transforms/packed/scan/scan_coding.h"
+#include "transforms/packed/scan/scan_writer.h"
 
 namespace stoker::testing {
 namespace {
@@ -228,7 +229,7 @@ TEST_P(PassCoding, MatchesTheReference) {
   EXPECT_GT(bytes, 100 * tries);
 }
 
-// As ScanCoding.KeepsToItsMemory.
+// As ScanCoding.KeepsToItsMemory, also where bits that correct coefficients have been kept.
 TEST_P(PassCoding, KeepsToItsMemory) {
   const packed::ScanCodes longest = LongestCodes();
   for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(1000)); ++n) {
@@ -240,7 +241,51 @@ TEST_P(PassCoding, KeepsToItsMemory) {
                                                           : 2);
     }
     scan.FindBits();
-    (void)scan.Coded(longest, packed::CodePass);
+    const std::array<packed::ScanCodes, 3> codes = {longest, longest, longest};
+    const packed::BlockRows rows(scan.header);
+    std::vector<uint8_t> room(3 * packed::kMcuRoom);
+    packed::BitSink bits;
+    const auto bytes = [&] { return static_cast<size_t>(bits.next() - room.data()); };
+    for (int i = 0; i < 5 * RandomPass::kBlocks; ++i) {
+      const int block = i % RandomPass::kBlocks;
+      bits.MoveTo(room.data());
+      packed::CodePass(rows, scan.mcus, block, block + 1, codes, scan.pass, bits);
+      ASSERT_LE(bytes(), packed::kMcuRoom) << n << ", " << i;
+    }
+    bits.MoveTo(room.data());
+    EndRun(longest, scan.pass, bits);
+    ASSERT_LE(bytes(), packed::kMcuRoom) << n;
+  }
+}
+
+// A writer's room for a row, with the longest codes and any restart interval.
+TEST_P(PassCoding, KeepsToTheRoomOfARow) {
+  std::vector<uint8_t> table(16 + 255);  // all codes of 16 bits
+  table[15] = 255;
+  for (size_t i = 16; i < table.size(); ++i) table[i] = static_cast<uint8_t>(i - 16);
+  for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(300)); ++n) {
+    RandomStream random({8, 0, n}, 0);
+    RandomPass one(random);
+    for (size_t i = 0; i < size_t{RandomPass::kGroups} * kGroupWords; ++i) {
+      one.first()[i] = static_cast<int16_t>(n % 2 == 0 ? random.Below(65536) : 2);
+    }
+    one.FindBits();
+    constexpr int kRows = 5;
+    one.header.size.height = 8 * kRows;
+    jpeg::Scan scan{.components = 1, .ac = table.data()};
+    scan.dc[0] = table.data();
+    scan.first = one.pass.first;
+    scan.last = one.pass.last;
+    scan.low = one.pass.low;
+    scan.refines = one.pass.refines;
+    scan.restart_interval = static_cast<int>(random.Below(2 * RandomPass::kBlocks));
+    constexpr size_t kRoom = (RandomPass::kBlocks + 1) * packed::kMcuRoom;
+    std::vector<uint8_t> room(kRoom + 1000, 0xA5), out;
+    packed::ScanWriter writer;
+    writer.Start({one.header, 0, room}, scan, out);
+    for (int row = 0; row < kRows; ++row) writer.WriteRow(packed::BlockRows(one.header), one.mcus);
+    writer.Finish();
+    ASSERT_EQ(std::count(room.begin() + kRoom, room.end(), 0xA5), 1000) << n;
   }
 }
 
