@@ -28,7 +28,8 @@ namespace stoker {
 namespace packed {
 namespace {
 
-constexpr char kNoHuffmanCodes[] = "arithmetic, lossless, or more than 8 bits";
+// NameOf(Fallback::kProcess) names progressive JPEGs, too, which are packed.
+constexpr char kOtherProcess[] = "arithmetic, lossless, or more than 8 bits";
 constexpr char kNoEnd[] = "its data are not followed by an end-of-image marker";
 
 template <typename T>
@@ -42,7 +43,7 @@ Error StoredAsItIs(const std::string& why) {
           .advice = "Store it as it is"};
 }
 Error StoredAsItIs(Fallback why) {
-  return StoredAsItIs(why == Fallback::kProcess ? kNoHuffmanCodes : NameOf(why));
+  return StoredAsItIs(why == Fallback::kProcess ? kOtherProcess : NameOf(why));
 }
 
 // The offset of the first marker after `from` that is not part of the entropy-coded data, or the

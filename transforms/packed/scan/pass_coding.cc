@@ -27,7 +27,7 @@ constexpr uint64_t Reversed(uint64_t bits) {
   return __builtin_bswap64(bits);
 }
 
-// What a scan needs to know of a block's coefficients, as bits.
+// A block's coefficients that a scan codes, as bits, from FindBits's masks.
 struct Coefficients {
   Coefficients(const uint64_t* masks, int levels, const Pass& pass)
       : odd(masks[pass.low]), negative(masks[levels + 1]) {

@@ -45,8 +45,8 @@ struct Pass {
 };
 
 // Codes MCUs [from, to). `rows`: those of the scan's components; if it has one component, an MCU is
-// a block. `mcus`: with the masks of FindBits, of more levels than pass.low. For any words, codes
-// and symbols without a code: as of CodeMcus (scan_coding.h), and so is the room.
+// a block. `mcus`: with the masks of FindBits, of more levels than pass.low. The codes that symbols
+// must have, and the room for any words and codes, are those of CodeMcus (scan_coding.h).
 void CodePass(const BlockRows& rows, const McuWords& mcus, int from, int to,
               std::span<const ScanCodes, 3> codes, Pass& pass, BitSink& bits);
 void CodePassPlain(const BlockRows& rows, const McuWords& mcus, int from, int to,

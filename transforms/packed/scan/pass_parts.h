@@ -1,4 +1,4 @@
-// What CodePass and its reference share: the parts of a scan's data.
+// The parts of a scan's data, which CodePass and its reference share.
 #pragma once
 
 #include <cstddef>

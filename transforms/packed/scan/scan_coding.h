@@ -1,5 +1,5 @@
 // Codes coefficients as entropy-coded data of a baseline JPEG: the part of ScanWriter that takes
-// the time.
+// the time. The codes, the bits and the words are also those of a progressive JPEG (pass_coding.h).
 #pragma once
 
 #include <array>
@@ -103,12 +103,12 @@ static_assert(kMcuRoom >= 6 * 64 * (16 + 17) / 8 + 16);
 
 // Codes MCUs [from, to). `predictor`: each component's last DC coefficient. Symbols must have codes
 // of at most 16 bits, for numbers of at most 11 (DC) and 10 bits (AC): otherwise the bits are
-// unspecified. For any words and codes, nothing is written after kMcuRoom bytes for
-// each MCU and one kMcuRoom more.
+// unspecified. For any words and codes, nothing is written after kMcuRoom bytes for each MCU and
+// one kMcuRoom more.
 void CodeMcus(const BlockRows& rows, const McuWords& mcus, int from, int to,
               std::span<const ScanCodes, 3> codes, std::array<int, 3>& predictor, BitSink& bits);
 void CodeMcusPlain(const BlockRows& rows, const McuWords& mcus, int from, int to,
                    std::span<const ScanCodes, 3> codes, std::array<int, 3>& predictor,
-                   BitSink& bits);  // the reference, which does not need non_zero
+                   BitSink& bits);  // the reference, which does not need the masks
 
 }  // namespace stoker::packed

@@ -12,6 +12,8 @@ namespace {
 constexpr unsigned kDcSizes = 255, kAcSizes = 15;  // the bits of symbols that are sizes
 constexpr unsigned kMaxSize = 11;                  // of a number in an 8-bit JPEG
 
+static_assert(kMostLevels > jpeg::kMaxLow);
+
 // `size_mask`: the bits of a symbol that are the size of its number. Symbols with larger sizes,
 // which only a forged table has, get no code.
 void SetCodes(jpeg::HuffmanSpec spec, unsigned size_mask, std::array<uint64_t, 256>& codes) {

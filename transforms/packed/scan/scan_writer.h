@@ -20,7 +20,7 @@ namespace stoker::packed {
 // Reused from file to file. Not thread-safe.
 class ScanWriter {
  public:
-  // What the scans of a file have in common. All must stay valid until Finish.
+  // The scans of a file have these in common. All must stay valid until Finish.
   struct Target {
     const jpeg::FrameHeader& header;
     uint32_t choices;            // the encoder's (format.h)

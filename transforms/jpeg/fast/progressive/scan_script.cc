@@ -5,7 +5,6 @@
 namespace stoker::jpeg {
 namespace {
 
-constexpr int kMaxLow = 13;        // libjpeg-turbo's limit
 constexpr size_t kEstimated = 10;  // the coefficients that it estimates if bits are missing
 
 size_t U16(const uint8_t* at) { return static_cast<size_t>(at[0] << 8 | at[1]); }

@@ -11,6 +11,8 @@
 
 namespace stoker::jpeg {
 
+inline constexpr int kMaxLow = 13;  // libjpeg-turbo's limit on Scan::low
+
 // A scan codes some bits of the coefficients `first` to `last` (zig-zag indices) of its components:
 // those from bit `low` up or, if it refines earlier scans, bit `low` alone.
 struct Scan {
