@@ -1,6 +1,7 @@
 #include "transforms/plan/mosaic.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "transforms/plan/draw.h"
 
@@ -9,6 +10,7 @@ namespace stoker {
 namespace {
 
 int Rounded(double value) { return static_cast<int>(RoundHalfEven(value)); }
+int Floor(double value) { return static_cast<int>(std::floor(value)); }
 
 // Returns a rectangle with these edges; of no size unless they are in order.
 Rect Between(int left, int top, int right, int bottom) {
@@ -27,8 +29,8 @@ DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random) {
   const double middle_x = size * (0.5 + random.Uniform(-mosaic.translate, mosaic.translate));
   const double middle_y = size * (0.5 + random.Uniform(-mosaic.translate, mosaic.translate));
   const double half = size * drawn.scale;  // of the canvas
-  drawn.x = Rounded(middle_x + (drawn.several ? x * half : 0));
-  drawn.y = Rounded(middle_y + (drawn.several ? y * half : 0));
+  drawn.x = drawn.several ? RoundHalfEven(middle_x + x * half) : middle_x;
+  drawn.y = drawn.several ? RoundHalfEven(middle_y + y * half) : middle_y;
   drawn.canvas = Between(Rounded(middle_x - half), Rounded(middle_y - half),
                          Rounded(middle_x + half), Rounded(middle_y + half));
   return drawn;
@@ -42,12 +44,13 @@ PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t 
   };
   const int width = resized(image.width), height = resized(image.height), size = mosaic.size;
   if (!drawn.several) {
-    const Rect whole{drawn.x - width / 2, drawn.y - height / 2, width, height};
+    const Rect whole{Floor(drawn.x - width / 2.0), Floor(drawn.y - height / 2.0), width, height};
     return {.whole = whole, .shown = whole, .part = {0, 0, size, size}};
   }
   const bool right = part % 2 != 0, below = part / 2 != 0;
-  const int x = std::clamp(drawn.x, 0, size), y = std::clamp(drawn.y, 0, size);
-  const Rect whole{right ? drawn.x : drawn.x - width, below ? drawn.y : drawn.y - height, width,
+  const auto meet_x = static_cast<int>(drawn.x), meet_y = static_cast<int>(drawn.y);
+  const int x = std::clamp(meet_x, 0, size), y = std::clamp(meet_y, 0, size);
+  const Rect whole{right ? meet_x : meet_x - width, below ? meet_y : meet_y - height, width,
                    height};
   return {.whole = whole,
           .shown = Overlap(whole, drawn.canvas),

@@ -15,7 +15,7 @@ namespace stoker {
 struct DrawnMosaic {
   bool several = true;  // otherwise the sample's own image is alone
   double scale = 1;     // of the canvas in the row
-  int x = 0, y = 0;     // where the images meet, or the middle of the one that is alone
+  double x = 0, y = 0;  // where the images meet, whole, or the middle of the one that is alone
   Rect canvas;          // in the row, and around it; not used by an image that is alone
 };
 DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random);

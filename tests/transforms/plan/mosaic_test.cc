@@ -89,12 +89,12 @@ Pasted PastedAt(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part, I
   };
   Rect whole{0, 0, scaled(image.width), scaled(image.height)};
   if (!drawn.several) {
-    whole.x = drawn.x - whole.width / 2;
-    whole.y = drawn.y - whole.height / 2;
+    whole.x = static_cast<int>(std::floor(drawn.x - whole.width / 2.0));
+    whole.y = static_cast<int>(std::floor(drawn.y - whole.height / 2.0));
     return {whole, whole};
   }
-  whole.x = part == 0 || part == 2 ? drawn.x - whole.width : drawn.x;
-  whole.y = part == 0 || part == 1 ? drawn.y - whole.height : drawn.y;
+  whole.x = static_cast<int>(drawn.x) - (part == 0 || part == 2 ? whole.width : 0);
+  whole.y = static_cast<int>(drawn.y) - (part == 0 || part == 1 ? whole.height : 0);
   const Rect& canvas = drawn.canvas;
   const int left = std::max(whole.x, canvas.x), top = std::max(whole.y, canvas.y);
   const int right = std::min(whole.x + whole.width, canvas.x + canvas.width);
@@ -190,6 +190,31 @@ void EqualTheCanvas() {
     ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, wanted.size()), 0)
         << n << ": " << plan.Describe();
     ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
+  }
+}
+
+// Ultralytics' LetterBox begins at round((size - side) / 2 - 0.1).
+TEST(Mosaic, AnImageAloneIsWhereLetterBoxPutsIt) {
+  struct Case {
+    int size, side, at;
+  };
+  for (const auto& [size, side, at] : std::vector<Case>{{320, 320, 0},
+                                                        {320, 319, 0},
+                                                        {320, 318, 1},
+                                                        {321, 321, 0},
+                                                        {321, 320, 0},
+                                                        {321, 319, 1},
+                                                        {321, 318, 1},
+                                                        {322, 321, 0},
+                                                        {322, 319, 1},
+                                                        {323, 323, 0},
+                                                        {323, 322, 0},
+                                                        {323, 321, 1}}) {
+    const Mosaic mosaic{.size = size, .scale = 0, .translate = 0, .p = 0};
+    RandomStream random({}, 0);
+    const DrawnMosaic drawn = DrawMosaic(mosaic, random);
+    EXPECT_EQ(PlaceImage(mosaic, drawn, 0, {side, size}).whole, (Rect{at, 0, side, size}));
+    EXPECT_EQ(PlaceImage(mosaic, drawn, 0, {size, side}).whole, (Rect{0, at, size, side}));
   }
 }
 
