@@ -10,7 +10,8 @@
 //
 // A line: {"geometry": {…}, "steps": [{"name": …, "transform": place, parameters…}, …],
 // "erasures": [{"box": …, "value": … or "noise": key, "transform": place}, …]}; a box is
-// [x, y, width, height], a size [width, height].
+// [x, y, width, height], a size [width, height]. If only drawn, a Mosaic of COUNT samples adds
+// "mosaic": {"scale": …, "x": …, "y": …, "canvas": …, "images": [{"part": …, "sample": …}, …]}.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -24,6 +25,7 @@
 #include "core/memory/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/decode/image_decoder.h"
+#include "transforms/plan/mosaic.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -105,22 +107,35 @@ Json Described(const Erasure& erasure) {
   return json;
 }
 
-std::string Line(const DrawnSample& drawn) {
+Json Described(const Mosaic& mosaic, const DrawKey& key, const RowSamples& images) {
+  RandomStream random(key, 0);
+  const DrawnMosaic drawn = DrawMosaic(mosaic, random);
+  Json parts = Json::array();
+  for (const RowPart& of : images.all()) {
+    parts.push_back({{"part", of.part}, {"sample", of.sample}});
+  }
+  return {{"scale", drawn.scale},
+          {"x", drawn.x},
+          {"y", drawn.y},
+          {"canvas", Box(drawn.canvas)},
+          {"images", parts}};
+}
+
+Json Line(const DrawnSample& drawn) {
   const Geometry& g = drawn.geometry;
   Json steps = Json::array(), erasures = Json::array();
   for (const DrawnStep& step : drawn.steps) steps.push_back(Described(step));
   for (const Erasure& erasure : drawn.erasures) erasures.push_back(Described(erasure));
-  const Json line = {{"geometry",
-                      {{"box", Box(g.box)},
-                       {"resized", Size(g.resized)},
-                       {"window", Box(g.window)},
-                       {"mirror_columns", g.mirror_columns},
-                       {"mirror_rows", g.mirror_rows},
-                       {"antialias", g.antialias},
-                       {"interpolation", NameOf(g.interpolation)}}},
-                     {"steps", steps},
-                     {"erasures", erasures}};
-  return line.dump();
+  return {{"geometry",
+           {{"box", Box(g.box)},
+            {"resized", Size(g.resized)},
+            {"window", Box(g.window)},
+            {"mirror_columns", g.mirror_columns},
+            {"mirror_rows", g.mirror_rows},
+            {"antialias", g.antialias},
+            {"interpolation", NameOf(g.interpolation)}}},
+          {"steps", steps},
+          {"erasures", erasures}};
 }
 
 std::vector<uint8_t> ReadFile(const std::string& path) {
@@ -145,14 +160,19 @@ void Run(const Plan& plan, const std::vector<std::string>& files) {
     if (!status) Fail(std::move(status).error().WithFile(files[n]).ToString());
     const ImageInfo info = header.Open(file).value();
     const ImageSize viewed = Viewed(info.size, info.orientation);
-    std::fprintf(stderr, "%s\n", Line(testing::DrawnOf(plan, key, viewed)).c_str());
+    std::fprintf(stderr, "%s\n", Line(testing::DrawnOf(plan, key, viewed)).dump().c_str());
     std::fwrite(row.data(), 1, row.size(), stdout);
   }
 }
 
 void OnlyDraw(const Plan& plan, ImageSize image, uint64_t count) {
   for (uint64_t n = 0; n < count; ++n) {
-    std::puts(Line(testing::DrawnOf(plan, {1, 0, n}, image)).c_str());
+    const DrawKey key{1, 0, n};
+    Json line = Line(testing::DrawnOf(plan, key, image));
+    if (const auto* mosaic = std::get_if<Mosaic>(plan.transforms().data())) {
+      line["mosaic"] = Described(*mosaic, key, plan.SamplesOf(key, n, count, 0));
+    }
+    std::puts(line.dump().c_str());
   }
 }
 

@@ -1,0 +1,200 @@
+"""Mosaics, letterboxes and colours, against those of Ultralytics with the same parameters, which draw_plan
+prints. Run with -s to see the table of docs/boxes.md.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import stoker
+from comparison import HEADER, Comparison, made_scenes, rows_of
+from drawing import DRAW_PLAN, drawn, photographs
+
+augment = pytest.importorskip("ultralytics.data.augment")
+instance = pytest.importorskip("ultralytics.utils.instance")
+cv2 = pytest.importorskip("cv2")
+
+SIZE = 320
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    """None is larger than SIZE, so that no filter is antialiased."""
+    print("\n" + HEADER)
+    return made_scenes(tmp_path_factory.mktemp("scenes"))
+
+
+class Labels:
+    """The data set that Ultralytics' transforms ask for samples. `rounded`: how sides are rounded;
+    `nearest`: how masks are resized.
+    """
+
+    cache = "ram"
+
+    def __init__(self, scenes, rounded, nearest):
+        self.scenes, self.rounded, self.nearest = scenes, rounded, nearest
+
+    def __len__(self):
+        return len(self.scenes)
+
+    def get_image_and_label(self, n):
+        return self.label(n, resized=True)
+
+    def label(self, n, resized):
+        scene = self.scenes[n]
+        image, mask = scene.image, scene.mask
+        height, width = image.shape[:2]
+        x = y = 1.0
+        if resized:
+            ratio = SIZE / max(height, width)
+            sides = tuple(min(self.rounded(side * ratio), SIZE) for side in (width, height))
+            image = cv2.resize(image, sides, interpolation=cv2.INTER_LINEAR)
+            mask = cv2.resize(mask, sides, interpolation=self.nearest)
+            x, y = sides[0] / width, sides[1] / height
+        points = np.concatenate(
+            [scene.points * np.float32([x, y]), np.full((*scene.points.shape[:2], 1), 2)], -1
+        )
+        objects = instance.Instances(
+            np.float32(scene.boxes * [x, y, x, y]),
+            keypoints=np.float32(points),
+            bbox_format="xyxy",
+            normalized=False,
+        )
+        numbers = np.float32(100 * n + np.arange(len(scene.boxes)))
+        return {
+            "im_file": str(scene.path),
+            "ori_shape": scene.image.shape[:2],
+            "resized_shape": image.shape[:2],
+            "img": image.copy(),
+            "semantic_mask": mask.copy(),
+            "instances": objects,
+            "cls": numbers.reshape(-1, 1),
+        }
+
+
+def of_labels(labels):
+    """Returns the image, mask, boxes, keypoints, and numbers."""
+    objects = labels["instances"]
+    objects.convert_bbox("xyxy")
+    points = np.where(objects.keypoints[..., 2:] > 0, objects.keypoints[..., :2], np.nan)
+    return labels["img"], labels["semantic_mask"], objects.bboxes, points, labels["cls"].ravel().astype(int)
+
+
+class Given:
+    """Gives Ultralytics the numbers that it would draw, in place of the module `random`."""
+
+    def __init__(self, numbers):
+        self.numbers = iter(numbers)
+
+    def uniform(self, least, most):
+        number = next(self.numbers)
+        assert least - 1e-6 <= number <= most + 1e-6
+        return number
+
+    def randint(self, least, most):
+        return int(self.uniform(least, most))
+
+
+def mosaic_of(monkeypatch, labels, n, mosaic, scale, translate):
+    """Returns Ultralytics' row of sample n, given what draw_plan printed."""
+    parts = {each["part"]: each["sample"] for each in mosaic["images"]}
+    canvas_x, canvas_y, width, height = mosaic["canvas"]
+    middle = canvas_x + width / 2, canvas_y + height / 2
+    factor = mosaic["scale"]
+    # Where the images meet on the canvas, whose middle is at (SIZE, SIZE).
+    x = (mosaic["x"] - middle[0]) / factor + SIZE
+    y = (mosaic["y"] - middle[1]) / factor + SIZE
+    numbers = [0, *(parts.get(part, 0) for part in (1, 2, 3)), round(y), round(x)]
+    numbers += [0, 0, 0, factor, 0, 0, middle[0] / SIZE, middle[1] / SIZE]
+    monkeypatch.setattr(augment, "random", Given(numbers))
+    made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
+    return of_labels(augment.RandomPerspective(0, translate, scale, size=(SIZE, SIZE))(made))
+
+
+@pytest.mark.skipif(not DRAW_PLAN.exists(), reason=f"{DRAW_PLAN} is not built")
+@pytest.mark.parametrize("own_sizes", [False, True], ids=["same sizes", "sizes rounded up"])
+@pytest.mark.parametrize("scale, translate", [(0.0, 0.0), (0.5, 0.1)])
+def test_mosaic(scenes, monkeypatch, scale, translate, own_sizes):
+    """With `own_sizes`, the images are resized as Ultralytics' data sets do."""
+    options = {"size": SIZE, "scale": scale, "translate": translate}
+    draws = drawn([{"name": "Mosaic", **options}], SIZE, SIZE, len(scenes))
+    rounding = (math.ceil, cv2.INTER_NEAREST) if own_sizes else (round, cv2.INTER_NEAREST_EXACT)
+    labels = Labels(scenes, *rounding)
+    how = "sides rounded up" if own_sizes else "the same sides"
+    comparison = Comparison(f"Mosaic, scale {scale}, {how}")
+    differing = 0
+    for n, row in enumerate(rows_of(scenes, [stoker.Mosaic(**options)])):
+        samples = [each["sample"] for each in draws[n]["mosaic"]["images"]]
+        if len(set(samples)) < len(samples):
+            continue  # objects that have the same number
+        theirs = mosaic_of(monkeypatch, labels, n, draws[n]["mosaic"], scale, translate)
+        both = np.intersect1d(row[4], theirs[4])
+        differing += len(row[4]) + len(theirs[4]) - 2 * len(both)
+        ours_kept, kept = np.isin(row[4], both), np.isin(theirs[4], both)
+        assert np.array_equal(np.asarray(row[4])[ours_kept], theirs[4][kept])
+        ours = (row[0], row[1], np.asarray(row[2])[ours_kept], np.asarray(row[3])[ours_kept])
+        same = scale == 0 and not own_sizes
+        image, mask = (theirs[0] if same else None), (theirs[1] if scale == 0 else None)
+        comparison.add(ours, image, mask, theirs[2][kept], theirs[3][kept])
+    comparison.report()
+    print(f"{comparison.objects} objects of both, {differing} of one; {comparison.seen_by_one} points of one")
+    if scale == 0 and not own_sizes:
+        assert comparison.objects > len(scenes) and differing == 0 and comparison.seen_by_one == 0
+        assert comparison.levels.largest <= 1 and comparison.mask.share <= 1e-3
+        assert comparison.boxes <= 1e-3 and comparison.points <= 1e-3
+    else:
+        assert comparison.objects > len(scenes) and differing <= 0.01 * comparison.objects
+        assert comparison.boxes <= 3 and comparison.points <= 3
+
+
+def kept_in_letterbox(scene):
+    """Returns the indices of the objects that docs/boxes.md says are kept. All lie within the row."""
+    sides = np.array(scene.image.shape[1::-1])
+    scale = np.round(sides * (SIZE / sides.max())) / sides
+    width, height = ((scene.boxes[:, 2:] - scene.boxes[:, :2]) * scale).T
+    return np.flatnonzero((np.minimum(width, height) > 2) & (width < 100 * height) & (height < 100 * width))
+
+
+def test_letterbox(scenes):
+    labels = Labels(scenes, round, cv2.INTER_NEAREST_EXACT)
+    comparison = Comparison("LetterBox")
+    for n, row in enumerate(rows_of(scenes, [stoker.Mosaic(SIZE, scale=0, translate=0, p=0)])):
+        image, mask, boxes, points, numbers = of_labels(
+            augment.LetterBox((SIZE, SIZE))(labels.label(n, resized=False))
+        )
+        kept = kept_in_letterbox(scenes[n])
+        assert np.array_equal(row[4], numbers[kept])
+        comparison.add(row, image, mask, boxes[kept], points[kept])
+    comparison.report()
+    assert comparison.objects > 10 * len(scenes) and comparison.seen_by_one == 0
+    assert comparison.levels.largest <= 1 and comparison.mask.share <= (0.13 if photographs() else 0.17)
+    assert comparison.boxes <= 0.5 and comparison.points <= 0.5
+
+
+@pytest.mark.parametrize(
+    "gains, of_photographs, of_made",
+    [
+        ((0.015, 0, 0), (11, 0.08), (11, 0.27)),
+        ((0, -0.7, 0), (2, 0.001), (3, 0.01)),
+        ((0, 0.7, 0), (6, 0.034), (6, 0.16)),
+        ((0, 0, -0.4), (4, 0.035), (4, 0.08)),
+        ((0, 0, 0.4), (6, 0.06), (7, 0.16)),
+        ((-0.01, 0.5, 0.3), (7, 0.08), (8, 0.2)),
+    ],
+)
+def test_hsv(scenes, monkeypatch, gains, of_photographs, of_made):
+    """`of_photographs`, `of_made`: the largest difference, and the share of those of more than 1."""
+    hue, saturation, value = gains
+    colours = stoker.RandomHSV((hue, hue), (1 + saturation,) * 2, (1 + value,) * 2)
+    comparison = Comparison(f"RandomHSV {gains}")
+    recipe = [stoker.Resize((SIZE, SIZE)), colours]
+    plain = rows_of(scenes, recipe[:1])
+    for row, before in zip(rows_of(scenes, recipe), plain):
+        monkeypatch.setattr(augment.np.random, "uniform", lambda *_: np.ones(3))
+        labels = {"img": np.ascontiguousarray(np.asarray(before[0])[..., ::-1])}
+        theirs = augment.RandomHSV(*gains)(labels)["img"][..., ::-1]
+        monkeypatch.undo()
+        comparison.add(row, theirs, None, row[2], np.where(row[3][..., 2:] > 0, row[3][..., :2], np.nan))
+    comparison.report()
+    largest, beyond_one = of_photographs if photographs() else of_made
+    assert comparison.levels.largest <= largest and comparison.levels.share_beyond_one <= beyond_one
