@@ -76,6 +76,7 @@ def listed(module):
         "GaussianBlur(23)": module.GaussianBlur(23),
         "RandomErasing": module.RandomErasing(1),
         "RandomPerspective": module.RandomPerspective(p=1),
+        "ElasticTransform": module.ElasticTransform(),
         "AutoAugment": module.AutoAugment(),
         "RandAugment(2, 9)": module.RandAugment(),
         "RandAugment(2, 9) bilinear": module.RandAugment(interpolation="bilinear"),

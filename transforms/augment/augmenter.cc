@@ -118,7 +118,7 @@ Status Augmenter::Do(const Blur& step) {
 }
 
 Status Augmenter::Do(const Affine& step) {
-  const Result<size_t> bytes = AffineScratchBytes(tile_.size);
+  const Result<size_t> bytes = AffineScratchBytes(tile_.size, step);
   if (!bytes) return bytes.error();
   TRY(scratch_.Grow(*bytes));
   return ReplaceTile(tile_.size, [&](const Tile& to) { MapTo(tile_, step, scratch_.data(), to); });

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -77,10 +78,18 @@ struct Blur {
   double sigma_y = 1;
 };
 
+// Noise that is added to source positions (elastic.h).
+struct ElasticNoise {
+  uint64_t key = 0;
+  double alpha = 0;  // ≥ 0: of the noise along each axis before it is blurred, in half pixels
+  double sigma = 0;  // ≥ 0: of the blur, in pixels
+};
+
 // Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]
 // y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. `padding` determines pixels
 // outside the image. With a divisor d, which needs kConstant, the map is a projective one: both
-// numbers are divided by d[0] x + d[1] y + 1.
+// numbers are divided by d[0] x + d[1] y + 1. With noise, which needs kConstant and no divisor,
+// positions are moved by it.
 struct Affine {
   static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
@@ -91,6 +100,7 @@ struct Affine {
   bool fade = false;
   Padding padding = Padding::kConstant;
   std::array<double, 2> divisor{};
+  std::optional<ElasticNoise> noise{};
 };
 
 // Crops to `window`, which may extend outside the image; `padding` determines the pixels there.

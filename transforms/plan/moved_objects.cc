@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "core/result/try.h"
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/plan/draw.h"
 
 namespace stoker {
@@ -244,10 +246,13 @@ void MovedObjects::ExchangePairs() const {
   }
 }
 
-void MovedObjects::Map(const GeometryMap& map) {
+// Return where the corner of a box, and a keypoint, is moved.
+template <typename Corner, typename Place>
+void MovedObjects::MapEach(const Corner& corner, const Place& place) {
   for (Box& box : std::span(boxes_, count_)) {
-    const std::array corners{Moved(map, box.left, box.top), Moved(map, box.right, box.top),
-                             Moved(map, box.right, box.bottom), Moved(map, box.left, box.bottom)};
+    const std::array<MapPoint, 4> corners{corner(box.left, box.top), corner(box.right, box.top),
+                                          corner(box.right, box.bottom),
+                                          corner(box.left, box.bottom)};
     const auto range = [&](double MapPoint::*axis) {
       return RangeOf({corners[0].*axis, corners[1].*axis, corners[2].*axis, corners[3].*axis});
     };
@@ -256,10 +261,30 @@ void MovedObjects::Map(const GeometryMap& map) {
     box = {left, top, right, bottom};
   }
   ForEachPoint([&](Point& point) {
-    const auto [x, y] = Moved(map, point.x, point.y);
+    const auto [x, y] = place(point.x, point.y);
     point = {x, y, point.visibility};
   });
   Clamp();
+}
+
+void MovedObjects::Map(const GeometryMap& map) {
+  const auto moved = [&](double x, double y) { return Moved(map, x, y); };
+  MapEach(moved, moved);
+}
+
+Status MovedObjects::Displace(const ElasticNoise& noise) {
+  if (count_ == 0) return {};
+  TRY(displacement_.Grow(DisplacementBytes(noise, size_)));
+  const Displacement by = MakeDisplacement(noise, size_, displacement_.data());
+  const auto moved = [&](double x, double y) -> MapPoint {
+    if (std::isnan(x) || std::isnan(y)) return {x + y, x + y};
+    x = std::floor(Clamped(x, size_.width - 1));
+    y = std::floor(Clamped(y, size_.height - 1));
+    const auto pixel = static_cast<size_t>(y * size_.width + x);
+    return {x - by.x[pixel], y - by.y[pixel]};
+  };
+  MapEach([&](double x, double y) { return moved(std::ceil(x), std::ceil(y)); }, moved);
+  return {};
 }
 
 void MovedObjects::Clamp() {

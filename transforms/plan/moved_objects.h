@@ -38,7 +38,7 @@ class MovedObjects {
  public:
   enum class Load : uint8_t { kAll, kBoxes };
 
-  explicit MovedObjects(MemoryBudget& budget) : memory_(budget) {}
+  explicit MovedObjects(MemoryBudget& budget) : memory_(budget), displacement_(budget) {}
 
   // Returns the most bytes of memory for `count` objects.
   static uint64_t BytesFor(std::span<const ObjectField> fields, uint64_t count);
@@ -60,6 +60,10 @@ class MovedObjects {
   void Mirror(bool columns, bool rows);
   // A box becomes the smallest one that contains its four moved corners. Clamps.
   void Map(const GeometryMap& map);
+  // Moves by noise as torchvision's elastic does: to p − the displacement of pixel p, which is that
+  // of a keypoint; of a corner of a box it is the one that begins there or after it. Clamps.
+  // ResourceExhausted if the budget has no room for the displacement.
+  Status Displace(const ElasticNoise& noise);
   // Clamps boxes to the image, and hides keypoints outside of it.
   void Clamp();
 
@@ -93,6 +97,8 @@ class MovedObjects {
   void ForEachPoint(const Visit& visit) const;
   template <typename X, typename Y>
   void MoveEach(const X& x, const Y& y) const;
+  template <typename Corner, typename Place>
+  void MapEach(const Corner& corner, const Place& place);
   void ExchangePairs() const;
   template <typename Test>
   void KeepIf(const Test& test);
@@ -104,6 +110,7 @@ class MovedObjects {
   void WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const;
 
   GrowingBuffer memory_;
+  GrowingBuffer displacement_;
   std::span<const ObjectField> fields_;
   ImageSize size_;
   BoxFormat format_ = BoxFormat::kXyxy;  // as boxes are written

@@ -36,7 +36,7 @@ uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
     return most;
   }
   if (const auto scratch = RowOf(transform).scratch) return scratch(transform, tile);
-  const Result<size_t> affine = AffineScratchBytes(tile);
+  const Result<size_t> affine = AffineScratchBytes(tile, {});
   return affine.ok() ? *affine : 0;
 }
 

@@ -77,8 +77,8 @@ bool MovesPixels(const Transform& transform) {
   if (RowOf(transform).acts_on == ActsOn::kGeometry) return true;
   return std::visit(
       []<typename T>(const T&) {
-        return kIsOneOf<T, RandomAffine, RandomRotation, RandomPerspective, RandomZoom,
-                        RandomTranslation, RandomShear, AutoAugment, RandAugment,
+        return kIsOneOf<T, RandomAffine, RandomRotation, RandomPerspective, ElasticTransform,
+                        RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,
                         TrivialAugmentWide>;
       },
       static_cast<const AnyTransform&>(transform));
@@ -428,6 +428,19 @@ class Compiler : private Images {
       return Refuse(index_,
                     "it may show parts of an image twice, and a mask of shapes shows them once",
                     "Give a distortion_scale of at most 0.5");
+    }
+    return OnTile();
+  }
+
+  Status Follow(const ElasticTransform&) {
+    if (options_.geometry) {
+      return Refuse(index_,
+                    "the geometry of a row is an affine map, and it moves each pixel differently",
+                    "Leave geometry out, or use RandomAffine");
+    }
+    if (options_.draws_shapes) {
+      return Refuse(index_, "masks of shapes are drawn after maps that keep lines straight",
+                    "Leave it out, or read masks of files");
     }
     return OnTile();
   }

@@ -67,7 +67,6 @@ class Plan::Drawing {
     drawn_.size = size();
     return std::move(status_);
   }
-  bool failed() const { return !status_.ok(); }
 
  private:
   RandomStream StreamOf(const Transform& transform) {
@@ -76,6 +75,7 @@ class Plan::Drawing {
   }
 
   void ApplyOne(const Transform& transform) {
+    if (!status_.ok()) return;
     RandomStream random = StreamOf(transform);
     std::visit([&](const auto& t) { Apply(t, random); }, transform);
   }
@@ -246,6 +246,7 @@ class Plan::Drawing {
   void Apply(const RandomPerspective& t, RandomStream& random) {
     if (random.Uniform() < t.p) Move(t, random);
   }
+  void Apply(const ElasticTransform& t, RandomStream& random) { Move(t, random); }
   void Apply(const RandomZoom& t, RandomStream& random) { Move(t, random); }
   void Apply(const RandomTranslation& t, RandomStream& random) { Move(t, random); }
   void Apply(const RandomShear& t, RandomStream& random) { Move(t, random); }
@@ -472,8 +473,12 @@ class Plan::Drawing {
   template <typename T>
   void Move(const T& transform, RandomStream& random) {
     const Affine step = DrawAffine(transform, size(), random);
-    if (objects_ != nullptr) objects_->Map(MapOf(step, size()));
-    if (step.matrix != kNoMotion || step.divisor != Affine().divisor) Push(step);
+    if (objects_ != nullptr && step.noise) {
+      status_ = objects_->Displace(*step.noise);
+    } else if (objects_ != nullptr) {
+      objects_->Map(MapOf(step, size()));
+    }
+    if (step.matrix != kNoMotion || step.divisor != Affine().divisor || step.noise) Push(step);
   }
 
   template <typename T>
@@ -532,10 +537,7 @@ class Plan::Drawing {
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
                   MovedObjects* objects) const {
   Drawing drawing(*this, key, image, drawn, objects);
-  for (const Transform& transform : transforms_) {
-    drawing.ApplyNext(transform);
-    if (drawing.failed()) break;
-  }
+  for (const Transform& transform : transforms_) drawing.ApplyNext(transform);
   return drawing.TakeStatus();
 }
 

@@ -124,8 +124,9 @@ void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& r
   for (const DrawnStep& drawn_step : drawn.steps) {
     Step step = drawn_step.step;
     if (auto* const affine = std::get_if<Affine>(&step)) {
-      *affine = {affine->matrix, Interpolation::kNearest, {fill, fill, fill},
-                 false,          affine->padding,         affine->divisor};
+      affine->interpolation = Interpolation::kNearest;
+      affine->fill = {fill, fill, fill};
+      affine->fade = false;
     } else if (auto* const reframe = std::get_if<Reframe>(&step)) {
       reframe->fill = {fill, fill, fill};
     } else if (!std::holds_alternative<Mirror>(step)) {

@@ -282,6 +282,15 @@ struct RandomPerspective {
   std::optional<Fill> fill = Fill{};
 };
 
+// Moves the source position of each pixel by smooth noise: along each axis uniform in ±alpha / 2
+// pixels, blurred by a Gaussian of deviation sigma pixels.
+struct ElasticTransform {
+  double alpha = 50;
+  double sigma = 5;
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::optional<Fill> fill = Fill{};
+};
+
 // These have names and arguments of Keras' layers.
 
 // An output pixel comes from 1 + factor times its distance to the middle: a positive factor zooms
@@ -449,7 +458,7 @@ using AnyTransform =
                  RandomPerspective, RandomZoom, RandomTranslation, RandomShear, AutoAugment,
                  RandAugment, TrivialAugmentWide, AugMix, RandomApply, RandomChoice, RandomOrder,
                  Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes,
-                 ConvertBoundingBoxFormat, Mosaic>;
+                 ConvertBoundingBoxFormat, Mosaic, ElasticTransform>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

@@ -12,6 +12,7 @@
 #include "transforms/augment/augmenter.h"
 #include "transforms/augment/blur/blur.h"
 #include "transforms/augment/geometry/affine.h"
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/weights.h"
@@ -849,6 +850,30 @@ TransformRow Row(const RandomPerspective&) {
           Probability<&T::p>(), HowPixelsMove<&T::interpolation>(), BlendedFill<&T::fill>()}};
 }
 
+TransformRow Row(const ElasticTransform&) {
+  using T = ElasticTransform;
+  constexpr double kMostAlpha = 1e5, kMostSigma = 100;
+  return {
+      .name = "ElasticTransform",
+      .doc =
+          "Each pixel comes from a place that smooth noise moves, and the image keeps its size.\n\n"
+          "Boxes and keypoints move by whole pixels and the noise there, as torchvision moves "
+          "them. It goes neither with `geometry=True` nor with masks of shapes.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 25,
+      .parameters = {Single<&T::alpha>(
+                         "real", {.name = "alpha", .low = 0, .high = kMostAlpha},
+                         "twice the pixels by which noise moves at most, before the blur."),
+                     Single<&T::sigma>("real", {.name = "sigma", .low = 0, .high = kMostSigma},
+                                       "of the noise's blur, in pixels, 0 to 100."),
+                     HowPixelsMove<&T::interpolation>(), BlendedFill<&T::fill>()},
+      .scratch = [](const Transform& transform, ImageSize tile) -> uint64_t {
+        const ElasticNoise noise{.sigma = std::get<T>(transform).sigma};
+        const Result<size_t> bytes = AffineScratchBytes(tile, {.noise = noise});
+        return bytes.ok() ? *bytes + DisplacementBytes(noise, tile) : 0;  // also that of objects
+      }};
+}
+
 TransformRow Row(const RandomZoom&) {
   using T = RandomZoom;
   return {.name = "RandomZoom",
@@ -985,7 +1010,7 @@ TransformRow Row(const AugMix&) {
                                 "False leaves brightness, contrast, colour and sharpness out."),
            HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()},
       .scratch = [](const Transform&, ImageSize tile) -> uint64_t {
-        const Result<size_t> affine = AffineScratchBytes(tile);
+        const Result<size_t> affine = AffineScratchBytes(tile, {});
         return Augmenter::MixBytes(tile) + (affine.ok() ? *affine : 0);
       }};
 }

@@ -58,7 +58,7 @@ struct TransformRow {
   // Checks conditions that involve several options, or the dtype; null means there are none.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
   // Returns the most bytes that its steps need in addition to the tile. Null means those of an
-  // affine step, which only a blur exceeds.
+  // affine step without noise.
   uint64_t (*scratch)(const Transform& transform, ImageSize tile) = nullptr;
   Transform standard{};  // a transform with the defaults
 };

@@ -26,6 +26,7 @@ __all__ = [
     "ClampBoundingBoxes",
     "ColorJitter",
     "ConvertBoundingBoxFormat",
+    "ElasticTransform",
     "GaussianBlur",
     "Mosaic",
     "Normalize",
@@ -991,3 +992,28 @@ class Mosaic(Transform):
     translate: float = 0.1
     fill: Fill | None = 114
     p: float = 1.0
+
+
+@dataclass(frozen=True)
+class ElasticTransform(Transform):
+    """Each pixel comes from a place that smooth noise moves, and the image keeps its size.
+
+    Boxes and keypoints move by whole pixels and the noise there, as torchvision moves them. It goes neither
+    with `geometry=True` nor with masks of shapes.
+
+    Args:
+        alpha: twice the pixels by which noise moves at most, before the blur.
+        sigma: of the noise's blur, in pixels, 0 to 100.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue), with which
+            bilinear blends the border twice, as torchvision does. None: black, once.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    alpha: float = 50.0
+    sigma: float = 5.0
+    interpolation: Any = "bilinear"
+    fill: Fill | None = 0

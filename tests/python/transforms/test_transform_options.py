@@ -82,6 +82,8 @@ BAD = [
     (stoker.RandomChoice, {"transforms": FLIPS, "p": [1, -1]}, "RandomChoice.p[1] is -1"),
     (stoker.RandomChoice, {"transforms": FLIPS, "p": [0, 0]}, "RandomChoice.p is 0 for every transform"),
     (stoker.RandomPerspective, {"distortion_scale": 1.1}, "RandomPerspective.distortion_scale"),
+    (stoker.ElasticTransform, {"alpha": -1}, "ElasticTransform.alpha"),
+    (stoker.ElasticTransform, {"sigma": (5, 5)}, "ElasticTransform.sigma"),
     (stoker.RandomAffine, {"degrees": -1}, "RandomAffine.degrees"),
     (stoker.RandomAffine, {"degrees": None}, "RandomAffine.degrees"),
     (stoker.RandomAffine, {"degrees": 0, "translate": 0.1}, "RandomAffine.translate"),

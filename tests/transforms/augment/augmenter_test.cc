@@ -136,6 +136,16 @@ std::vector<Step> GeometrySteps() {
       steps.push_back(projective);
     }
   }
+  for (const ElasticNoise& noise :
+       std::initializer_list<ElasticNoise>{{5, 50, 2}, {6, 1e5, 0}, {7, 0, 1}, {8, 900, 20}}) {
+    for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+      for (const bool fade : {false, true}) {
+        Affine elastic{{1, 0, 0, 0, 1, 0}, how, {7, 130, 255}, fade};
+        elastic.noise = noise;
+        steps.push_back(elastic);
+      }
+    }
+  }
   for (const Padding padding : kPaddings) {
     for (const auto& matrix :
          std::initializer_list<std::array<double, 6>>{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5},
@@ -409,7 +419,7 @@ TEST(Augmenter, ExceedingTheBudgetIsAnError) {
   }
   MemoryBudget budget(1 << 10);
   EXPECT_EQ(Augmenter(budget).Start(kSize).error().code, Code::kResourceExhausted);
-  EXPECT_EQ(AffineScratchBytes({65535, 65535}).error().code, Code::kResourceExhausted);
+  EXPECT_EQ(AffineScratchBytes({65535, 65535}, {}).error().code, Code::kResourceExhausted);
 }
 
 }  // namespace

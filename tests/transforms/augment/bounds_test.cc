@@ -71,12 +71,16 @@ void ExpectAllSame(ImageSize size) {
   for (const auto& [how, padding] : {std::pair(Interpolation::kBilinear, Padding::kConstant),
                                      std::pair(Interpolation::kBilinear, Padding::kSymmetric),
                                      std::pair(Interpolation::kBilinear, Padding::kWrap)}) {
-    const Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}, false, padding};
-    const Memory scratch(AffineScratchBytes(size).value());
-    ExpectSame(
-        size, size,
-        [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
-        [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); });
+    Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}, false, padding};
+    for (const bool moved : {false, true}) {
+      if (moved && padding != Padding::kConstant) continue;
+      if (moved) affine.noise = {.key = 1, .alpha = 30, .sigma = 1};
+      const Memory scratch(AffineScratchBytes(size, affine).value());
+      ExpectSame(
+          size, size,
+          [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
+          [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); });
+    }
   }
 }
 
@@ -86,7 +90,7 @@ void ExpectMovesSame(ImageSize size, size_t channels) {
        {Padding::kConstant, Padding::kReflect, Padding::kSymmetric, Padding::kWrap}) {
     Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, Interpolation::kNearest, {1, 2, 3}, false, padding};
     if (padding == Padding::kConstant) affine.divisor = {0.1, -0.03};
-    const Memory scratch(AffineScratchBytes(size).value());
+    const Memory scratch(AffineScratchBytes(size, affine).value());
     ExpectSame(
         size, size,
         [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },

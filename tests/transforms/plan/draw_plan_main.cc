@@ -24,6 +24,7 @@
 #include "bindings/c/loader_spec.h"
 #include "core/memory/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/plan/mosaic.h"
 #include "transforms/plan/plan.h"
@@ -45,6 +46,18 @@ constexpr const char* kModes[] = {"constant", "edge", "reflect", "symmetric", "w
 
 // The parameters of each step.
 struct Parameters {
+  ImageSize size;  // of the image
+
+  // The numbers of x, then those of y.
+  Json Displaced(const ElasticNoise& noise) const {
+    std::vector<float> memory(DisplacementBytes(noise, size) / sizeof(float));
+    const Displacement by =
+        MakeDisplacement(noise, size, reinterpret_cast<uint8_t*>(memory.data()));
+    const ptrdiff_t count = ptrdiff_t{size.width} * size.height;
+    std::vector<float> numbers(by.x, by.x + count);
+    numbers.insert(numbers.end(), by.y, by.y + count);
+    return numbers;
+  }
   Json operator()(const AdjustBrightness& s) const { return {{"factor", s.factor}}; }
   Json operator()(const AdjustContrast& s) const { return {{"factor", s.factor}}; }
   Json operator()(const AdjustSaturation& s) const { return {{"factor", s.factor}}; }
@@ -68,7 +81,8 @@ struct Parameters {
             {"divisor", s.divisor},
             {"interpolation", NameOf(s.interpolation)},
             {"fill", s.fill},
-            {"padding_mode", kModes[static_cast<int>(s.padding)]}};
+            {"padding_mode", kModes[static_cast<int>(s.padding)]},
+            {"displacement", s.noise ? Displaced(*s.noise) : Json()}};
   }
   Json operator()(const Reframe& s) const {
     return {{"window", Box(s.window)},
@@ -91,9 +105,9 @@ struct Parameters {
   }
 };
 
-Json Described(const DrawnStep& drawn) {
+Json Described(const DrawnStep& drawn, ImageSize size) {
   Json json = {{"name", NameOf(drawn.step)}, {"transform", drawn.transform}};
-  json.update(std::visit(Parameters(), drawn.step));
+  json.update(std::visit(Parameters{size}, drawn.step));
   return json;
 }
 
@@ -124,7 +138,7 @@ Json Described(const Mosaic& mosaic, const DrawKey& key, const RowSamples& image
 Json Line(const DrawnSample& drawn) {
   const Geometry& g = drawn.geometry;
   Json steps = Json::array(), erasures = Json::array();
-  for (const DrawnStep& step : drawn.steps) steps.push_back(Described(step));
+  for (const DrawnStep& step : drawn.steps) steps.push_back(Described(step, drawn.size));
   for (const Erasure& erasure : drawn.erasures) erasures.push_back(Described(erasure));
   return {{"geometry",
            {{"box", Box(g.box)},

@@ -202,6 +202,17 @@ TEST(GeometryMap, OfAPerspectiveIsRefusedAsAColumn) {
               ::testing::HasSubstr("its map is a projective one"));
 }
 
+TEST(GeometryMap, OfAnElasticTransformIsRefused) {
+  const std::vector<Transform> list{Resize{.height = 60, .width = 60}, ElasticTransform{}};
+  EXPECT_TRUE(Plan::Compile(list).ok());
+  EXPECT_THAT(Plan::Compile(list, {.geometry = true}).error().cause,
+              ::testing::HasSubstr("each pixel differently"));
+  PlanOptions shapes{.objects = {{.kind = ObjectField::Kind::kBoxes, .bytes = 16}}};
+  EXPECT_TRUE(Plan::Compile(list, shapes).ok());
+  shapes.draws_shapes = true;
+  EXPECT_THAT(Plan::Compile(list, shapes).error().cause, ::testing::HasSubstr("straight"));
+}
+
 TEST(GeometryMap, IsUnchangedByColours) {
   const std::vector<Transform> moves{Resize{.height = 60, .width = 60},
                                      RandomRotation{.degrees = {30, 30}}};

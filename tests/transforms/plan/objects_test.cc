@@ -469,6 +469,33 @@ TEST(Objects, PointsOutsideAreHiddenAndStayHidden) {
               ElementsAre(ElementsAre(0, 0, 0, 15, 10, 2)));
 }
 
+// tests/python/transforms/test_torchvision_warps.py compares what is moved with torchvision's.
+TEST(Objects, ElasticKeepsNanAndClampsHugeNumbers) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const Objects objects =
+      Numbered({{kNan, 2, 8, 8}, {-kInfinite, -kInfinite, kInfinite, kInfinite}, {0, 0, 10, 10}},
+               {{1, 1, 1, kNan, 2, 2}, {-1, 1, 1, kMost, 2, 2}, {}});
+  const Objects moved =
+      Moved({Resize{.height = 10, .width = 10}, ElasticTransform{0, 0}}, objects, {10, 10});
+  for (const float number : moved.boxes[0]) EXPECT_TRUE(std::isnan(number));
+  EXPECT_THAT(moved.boxes[1], ElementsAre(0, 0, 9, 9));
+  EXPECT_THAT(moved.boxes[2], ElementsAre(0, 0, 9, 9));
+  EXPECT_THAT(moved.points[0], ElementsAre(1, 1, 1, 0, 0, 0));
+  EXPECT_THAT(moved.points[1], ElementsAre(0, 1, 1, 9, 2, 2));
+}
+
+TEST(Objects, AnElasticTransformHidesNoEarlierFailure) {
+  const std::vector<Transform> held{GaussianBlur{23, 23}, ElasticTransform{}};
+  const Objects one = Numbered({{1, 1, 9, 9}});
+  for (const Transform& both : {Transform(RandomApply{held, 1}), Transform(RandomOrder{held})}) {
+    const Plan plan = Plan::Compile({both, PadTo{30, 30}}, {.objects = AllFields()}).value();
+    Applied applied(plan);
+    EXPECT_TRUE(applied.To(one, {30, 30}, {}));
+    for (uint64_t n = 0; n < 8; ++n) EXPECT_FALSE(applied.To(one, {10, 10}, {1, 0, n}));
+  }
+}
+
 TEST(Objects, SanitizingDropsThemWithAllThatTheyHave) {
   const float nan = kNan;
   const Objects objects = Numbered({{2, 2, 8, 8},      // kept

@@ -96,7 +96,7 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 24)) {
+    switch (random.Between(0, 25)) {
       case 0:
         list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
@@ -176,6 +176,10 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
                                  .all_ops = random.OneIn(2),
                                  .interpolation = interpolation,
                                  .fill = MaybeFill(random)});
+        break;
+      case 25:
+        list.emplace_back(ElasticTransform{10.0 * random.Between(0, 40), 0.5 * random.Between(0, 9),
+                                           interpolation, MaybeFill(random)});
         break;
       case 23:
         list.emplace_back(RandomHSV{{-0.5, 0.5}, {0, 3}, {0, 2}});

@@ -1,8 +1,10 @@
 // The fused path matches its reference for whole lists of transforms.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -119,14 +121,16 @@ TEST(Recipe, PaddingsLeaveTheSizeOfTheOutput) {
 }
 
 // Returns the most that a workspace holds while it makes many rows of an image.
-uint64_t PeakOf(const Plan& plan, const ImageView& image) {
+uint64_t PeakOf(const Plan& plan, const ImageView& image, const ObjectRows* objects = nullptr) {
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
   std::vector<uint8_t> row(plan.row_bytes());
+  OutputRows output{.row = row.data()};
+  output.objects = objects;
   StageTimes times;
   for (int n = 0; n < testing::Effort(200); ++n) {
     const Status status =
-        plan.Apply(image, {1, 0, static_cast<uint64_t>(n)}, *workspace, {.row = row.data()}, times);
+        plan.Apply(image, {1, 0, static_cast<uint64_t>(n)}, *workspace, output, times);
     EXPECT_TRUE(status.ok()) << plan.Describe();
   }
   return budget.peak();
@@ -158,6 +162,32 @@ TEST(Recipe, TileMemoryStaysWithinThePlan) {
     EXPECT_GT(peak, plain_peak) << with.Describe();
     EXPECT_LE(peak - plain_peak, with.extra_bytes() / 2) << with.Describe();  // one image at a time
     EXPECT_EQ(plain.extra_bytes(), 0u);
+  }
+}
+
+TEST(Recipe, MemoryOfMovedObjectsStaysWithinThePlan) {
+  Random random(6);
+  const testing::Naive image = testing::NoisyImage(random, {300, 280});
+  const std::array<float, 4> box{0, 0, 300, 280};
+  std::array<float, 4> moved;
+  const std::array<std::span<const uint8_t>, 1> from{
+      {{reinterpret_cast<const uint8_t*>(box.data()), sizeof(box)}}};
+  const std::array<void*, 1> to{moved.data()};
+  int64_t kept = 0;
+  const ObjectRows rows{from, to, &kept, 1};
+  const PlanOptions options{.objects = {{.kind = ObjectField::Kind::kBoxes, .bytes = sizeof(box)}},
+                            .max_objects = 1};
+  const RandomResizedCrop crop{256, 200};
+  const Plan plain = Plan::Compile({crop}, options).value();
+  const uint64_t plain_peak = PeakOf(plain, ViewOf(image), &rows);
+  for (const double sigma : {0.0, 3.0}) {
+    const ElasticTransform elastic{50, sigma};
+    for (const Transform& with : {Transform(elastic), Transform(RandomApply{{elastic}, 0.5})}) {
+      const Plan plan = Plan::Compile({crop, with}, options).value();
+      const uint64_t peak = PeakOf(plan, ViewOf(image), &rows);
+      EXPECT_GT(peak, plain_peak + 28 * 256 * 200) << plan.Describe();  // scratch and displacement
+      EXPECT_LE(peak - plain_peak, (plan.extra_bytes() - plain.extra_bytes()) / 2);
+    }
   }
 }
 

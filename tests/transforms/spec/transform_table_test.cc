@@ -71,6 +71,7 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
           {"RandomInvert", 16},       {"RandomPosterize", 17}, {"RandomAdjustSharpness", 18},
           {"RandomAutocontrast", 19}, {"RandomEqualize", 20},  {"RandomPhotometricDistort", 21},
           {"RandomPerspective", 22},  {"RandomHSV", 23},       {"AugMix", 24},
+          {"ElasticTransform", 25},
       }));
 }
 

@@ -15,9 +15,11 @@ namespace stoker {
 // Fractional bits of a column's sum; 255 is then just below 2^15.
 inline constexpr int kMiddleBits = 7;
 
-// Computes weights exp(−x² / 2σ²) at the centers of `taps` (odd) pixels around 0, as integers whose
-// sum is 1 << the returned shift. Uses stoker's exponential (draw.h), which is the same on every
-// machine.
+// Returns exp(−x² / 2σ²) at the center of one of `taps` (odd) pixels around 0; 1 at 0, even if σ is
+// 0. Uses stoker's exponential (draw.h), which is the same on every machine.
+double GaussianWeight(int tap, int taps, double sigma);
+
+// Computes these weights as integers whose sum is 1 << the returned shift.
 int GaussianWeights(int taps, double sigma, int16_t* weights);
 
 // Returns the bytes of scratch memory that BlurTo needs.

@@ -28,12 +28,14 @@ struct Kernel {
 
 }  // namespace
 
+double GaussianWeight(int tap, int taps, double sigma) {
+  const int pixels = tap - taps / 2;
+  const double distance = pixels == 0 ? 0 : pixels / sigma, exponent = distance * distance / 2;
+  return exponent < 700 ? Exp(-exponent) : 0.0;
+}
+
 int GaussianWeights(int taps, double sigma, int16_t* weights) {
-  const auto exact = [=](int tap) {
-    const int pixels = tap - taps / 2;
-    const double distance = pixels / sigma, exponent = distance * distance / 2;
-    return exponent < 700 ? Exp(-exponent) : 0.0;
-  };
+  const auto exact = [=](int tap) { return GaussianWeight(tap, taps, sigma); };
   double total = 0;
   for (int t = 0; t < taps; ++t) total += exact(t);
   int shift = 16;

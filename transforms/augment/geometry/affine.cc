@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -108,8 +109,9 @@ HWY_INLINE Values Divisor(Values column, float step, float start) {
                         hn::Set(Floats(), AffineSource::kLeastDivisor), divisor);
 }
 
-// How positions are computed. kFolded: an axis may have a period; kDivided: a projective map.
-enum class Places : uint8_t { kStraight, kFolded, kDivided };
+// How positions are computed. kFolded: an axis may have a period; kDivided: a projective map;
+// kMoved: by Affine::noise.
+enum class Places : uint8_t { kStraight, kFolded, kDivided, kMoved };
 
 template <Places places>
 HWY_INLINE Values Sampled(Values at, const AffineAxis& axis) {
@@ -133,6 +135,7 @@ struct Source {
   const int32_t* first;
   int stride;
   Fill fill;
+  Displacement moved;
   HWY_INLINE Pixels Index(Pixels x, Pixels y) const {
     return hn::Add(hn::Mul(y, hn::Set(Ints(), stride)), x);
   }
@@ -229,6 +232,11 @@ void MapRows(const Source& source, const AffineSource& map, AffineAxis across, A
         at_x = hn::Div(at_x, divisor);
         at_y = hn::Div(at_y, divisor);
       }
+      if constexpr (places == Places::kMoved) {
+        const ptrdiff_t at = static_cast<ptrdiff_t>(y) * width + x;
+        at_x = hn::Add(at_x, hn::LoadU(d, source.moved.x + at));
+        at_y = hn::Add(at_y, hn::LoadU(d, source.moved.y + at));
+      }
       const PixelsAt pixels(source, Sampled<places>(at_x, across), Sampled<places>(at_y, down));
       if (const auto left = static_cast<size_t>(width - x); left >= kLanes) {
         Store<channels>(pixels, row, x);
@@ -247,8 +255,9 @@ template <class PixelsAt, size_t channels = 3>
 void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& across,
                const AffineAxis& down, const Tile& to) {
   const bool folds = across.period > 0 || down.period > 0;
-  (map.is_projective ? MapRows<PixelsAt, Places::kDivided, channels>
-   : folds           ? MapRows<PixelsAt, Places::kFolded, channels>
+  (source.moved.x != nullptr ? MapRows<PixelsAt, Places::kMoved, channels>
+   : map.is_projective       ? MapRows<PixelsAt, Places::kDivided, channels>
+   : folds                   ? MapRows<PixelsAt, Places::kFolded, channels>
            : MapRows<PixelsAt, Places::kStraight, channels>)(source, map, across, down, to);
 }
 
@@ -258,9 +267,14 @@ void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile
   const bool constant = affine.padding == Padding::kConstant;
   const bool fade = affine.fade && constant && affine.interpolation == Interpolation::kBilinear;
   const uint32_t outside = fade ? 0 : PixelOf(affine.fill);
+  Displacement moved;
+  if (affine.noise) {
+    moved = MakeDisplacement(*affine.noise, from.size, scratch);
+    scratch += DisplacementBytes(*affine.noise, from.size);
+  }
   auto* copy = reinterpret_cast<uint32_t*>(scratch);
   const Source source{constant ? CopyWith(outside, from, copy) : CopyWrapped(from, copy),
-                      from.size.width + 3, affine.fill};
+                      from.size.width + 3, affine.fill, moved};
   if (to.channels == 1) {
     MapPadded<NearestPixels, 1>(source, map, across, down, to);
   } else if (affine.interpolation == Interpolation::kNearest) {
@@ -283,14 +297,15 @@ namespace stoker {
 
 HWY_EXPORT(MapAll);
 
-Result<size_t> AffineScratchBytes(ImageSize size) {
+Result<size_t> AffineScratchBytes(ImageSize size, const Affine& affine) {
   const int64_t pixels = (int64_t{size.width} + 3) * (int64_t{size.height} + 3);
   if (pixels > INT_MAX) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "an image of " + std::to_string(size.width) + " x " +
                           std::to_string(size.height) + " is too large for an affine transform"};
   }
-  return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread;
+  return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread +
+         (affine.noise ? DisplacementBytes(*affine.noise, size) : 0);
 }
 
 void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {

@@ -42,7 +42,7 @@ struct AffineAxis {
 
 // Returns the bytes of scratch memory that MapTo needs. ResourceExhausted if indices would
 // overflow.
-Result<size_t> AffineScratchBytes(ImageSize size);
+Result<size_t> AffineScratchBytes(ImageSize size, const Affine& affine);
 
 // Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
 // interpolates between the four pixels around it. `to` has the same size and channels, and must not

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "transforms/augment/geometry/affine.h"
 #include "transforms/augment/geometry/border.h"
+#include "transforms/augment/geometry/elastic.h"
 
 namespace stoker {
 
@@ -119,6 +121,12 @@ void MapPlain(const Tile& from, const Affine& affine, const Tile& to) {
   const AffineSource source(affine, from.size);
   const AffineAxis across(affine.padding, from.size.width);
   const AffineAxis down(affine.padding, from.size.height);
+  Displacement moved;
+  std::vector<float> memory;
+  if (affine.noise) {
+    memory.resize(DisplacementBytes(*affine.noise, from.size) / sizeof(float));
+    moved = MakeDisplacement(*affine.noise, from.size, reinterpret_cast<uint8_t*>(memory.data()));
+  }
   for (int y = 0; y < to.size.height; ++y) {
     for (int x = 0; x < to.size.width; ++x) {
       const float column = static_cast<float>(x) + source.first_column;
@@ -128,6 +136,11 @@ void MapPlain(const Tile& from, const Affine& affine, const Tile& to) {
         const float divisor = source.step_divisor * column + source.StartDivisor(y);
         at_x /= divisor == 0 ? AffineSource::kLeastDivisor : divisor;
         at_y /= divisor == 0 ? AffineSource::kLeastDivisor : divisor;
+      }
+      if (affine.noise) {
+        const ptrdiff_t at = ptrdiff_t{y} * to.size.width + x;
+        at_x += moved.x[at];
+        at_y += moved.y[at];
       }
       at_x = Sampled(at_x, across);
       at_y = Sampled(at_y, down);

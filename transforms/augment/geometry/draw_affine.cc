@@ -149,6 +149,12 @@ Affine DrawAffine(const RandomPerspective& transform, ImageSize size, RandomStre
   return step;
 }
 
+Affine DrawAffine(const ElasticTransform& transform, ImageSize, RandomStream& random) {
+  Affine step = StepOf(transform, kNoMotion);
+  step.noise = {.key = random.Bits(), .alpha = transform.alpha, .sigma = transform.sigma};
+  return step;
+}
+
 Affine DrawAffine(const RandomZoom& transform, ImageSize, RandomStream& random) {
   const double height = 1 + DrawIn(transform.height_factor, random);
   const double width =

@@ -1,5 +1,5 @@
-// Draws the maps of affine and projective transforms: those of torchvision, and those of Keras'
-// layers.
+// Draws the maps of affine, projective and elastic transforms: those of torchvision, and those of
+// Keras' layers.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@ namespace stoker {
 Affine DrawAffine(const RandomAffine& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomRotation& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomPerspective& transform, ImageSize size, RandomStream& random);
+Affine DrawAffine(const ElasticTransform& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomZoom& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomTranslation& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomShear& transform, ImageSize size, RandomStream& random);
