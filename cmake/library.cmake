@@ -20,7 +20,8 @@ set(stoker_parts
   stoker_sheet
   stoker_sources
   stoker_transforms
-  stoker_webp)
+  stoker_webp
+  stoker_whole)
 # The libraries that a program must link with libstoker.a; stokerConfig.cmake.in finds them.
 set(stoker_others
   JPEG::JPEG

@@ -60,7 +60,7 @@ class Compose {
   Compose(const Compose&) = delete;
   Compose& operator=(const Compose&) = delete;
 
-  // Decodes a JPEG, PNG or WebP and transforms it. Errors of the image's bytes are those of
+  // Decodes an image and transforms it. Errors of the image's bytes are those of
   // DecodeImage. InvalidArgument: an image that is too small for a RandomCrop, or too large for a
   // PadTo; `into` although arrays differ in size; a key out of its range. ResourceExhausted: an
   // image beyond the limits, or too large for memory_budget; the system has no memory for the array

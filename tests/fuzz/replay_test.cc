@@ -59,6 +59,7 @@ TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, MaskCorpus) { Replay(STOKER_FUZZ_CORPUS "/mask", DecodeFuzzedMask); }
 TEST(Replay, PngCorpusAsMasks) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedMask); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
+TEST(Replay, WholeCorpus) { Replay(STOKER_FUZZ_CORPUS "/whole", DecodeFuzzedWhole); }
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
 TEST(Replay, CocoCorpus) { Replay(STOKER_FUZZ_CORPUS "/coco", ReadFuzzedCoco); }
 TEST(Replay, HttpCorpus) { Replay(STOKER_FUZZ_CORPUS "/http", ParseFuzzedHttp); }

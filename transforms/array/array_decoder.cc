@@ -135,7 +135,7 @@ Result<ArrayShape> ArrayDecoder::Prepare(const ImageInfo& info, const ArrayReque
 
 // For an image with alpha, or of 16 bits.
 Result<ArrayShape> ArrayDecoder::PrepareSamples(const ImageInfo& info) {
-  const bool webp = info.format != ImageFormat::kPng;
+  const bool webp = info.format == ImageFormat::kWebp;
   if (webp || task_.resized != task_.box.size()) {
     return Error{.code = Code::kUnimplemented,
                  .cause = webp ? "the alpha of a WebP is not decoded"

@@ -20,7 +20,7 @@ struct DecodeLimits {
   // its first scan is still an error, as is damage before the end.
   bool accept_truncated = false;
 
-  // Keeps the upper 8 of the 16 bits of a PNG's samples where 8 are wanted. Otherwise such a PNG is
+  // Keeps the upper 8 of the 16 bits of an image's samples where 8 are wanted. Otherwise it is
   // refused: the lower 8 bits of a depth or of an instance's number must not be lost silently.
   bool accept_16_bits = false;
 

@@ -66,7 +66,7 @@ bool IsSvg(std::span<const uint8_t> bytes) {
   return begins(at, "<svg");
 }
 
-// Detects the formats that are not decoded.
+// Detects the formats that are decoded whole (transforms/whole/), or not at all.
 ImageFormat SniffOther(std::span<const uint8_t> bytes) {
   if (Has(bytes, 0, "GIF87a") || Has(bytes, 0, "GIF89a")) return ImageFormat::kGif;
   if (IsBmp(bytes)) return ImageFormat::kBmp;

@@ -10,6 +10,7 @@ ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
     : jpeg_(limits, budget),
       png_(limits, budget),
       webp_(limits, budget),
+      whole_(limits, budget),
       packed_(limits, budget),
       mask_(limits, budget) {}
 
@@ -42,6 +43,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
     case ImageFormat::kUnknown:
       return NoImage(bytes);
     default:
+      if (WholeDecoder::Decodes(format_)) return whole_.Open(bytes, format_);
       return Error{Code::kUnimplemented,
                    std::string(NameOf(format_)) + " images are not supported",
                    {},
@@ -67,7 +69,8 @@ Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const u
 
 Status ImageDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
   if (format_ == ImageFormat::kPng) return png_.DecodeUnchanged(region, to);
-  return Error{Code::kFailedPrecondition, "only PNGs are decoded unchanged"};
+  if (WholeDecoder::Decodes(format_)) return whole_.DecodeUnchanged(region, to);
+  return Error{Code::kFailedPrecondition, "this format is not decoded unchanged"};
 }
 
 void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,
@@ -90,7 +93,10 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
       jpeg_.Start(region, sink, crop_index, reduction);
       return;
     default:
-      status_ = Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
+      status_ =
+          WholeDecoder::Decodes(format_)
+              ? whole_.Decode(region, sink)
+              : Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
 }
 

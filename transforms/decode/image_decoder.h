@@ -17,12 +17,13 @@
 #include "transforms/packed/decoder.h"
 #include "transforms/png/decoder.h"
 #include "transforms/webp/decoder.h"
+#include "transforms/whole/decoder.h"
 
 namespace stoker {
 
-// JPEG, PNG, WebP, packed JPEG and packed mask; for guarantees see JpegDecoder, PngDecoder,
-// WebpDecoder, PackedJpegDecoder and PackedMaskDecoder. JPEGs are decoded in pieces, the others
-// completely in Start. Not thread-safe.
+// JPEG, PNG, WebP, packed JPEG and packed mask, and the formats of transforms/whole/; for
+// guarantees see JpegDecoder, PngDecoder, WebpDecoder, PackedJpegDecoder, PackedMaskDecoder and
+// WholeDecoder. JPEGs are decoded in pieces, the others completely in Start. Not thread-safe.
 class ImageDecoder {
  public:
   // `budget`, if given, must outlive the decoder.
@@ -45,12 +46,12 @@ class ImageDecoder {
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
   // once after each Open. `crop_index` is for JPEGs. With a `reduction`, at most MaxReduction of
-  // the image (1 for PNG and WebP), the region is one of the reduced image.
+  // the image (1 for other formats than JPEG), the region is one of the reduced image.
   Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
                 Reduction reduction = 1);
 
-  // Decodes `region` of an open PNG to `to` with its alpha and all 16 bits, rows without gaps; see
-  // PngDecoder. FailedPrecondition for other formats.
+  // Decodes `region` to `to` with the image's alpha and all 16 bits, rows without gaps; see
+  // PngDecoder and WholeDecoder. FailedPrecondition for JPEG, WebP and packed images.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
   // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The
@@ -70,6 +71,7 @@ class ImageDecoder {
   JpegDecoder jpeg_;
   PngDecoder png_;
   WebpDecoder webp_;
+  WholeDecoder whole_;
   PackedJpegDecoder packed_;
   PackedMaskDecoder mask_;
   uint64_t packed_count_ = 0;                   // of images whose pixels were decoded

@@ -65,7 +65,8 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
 Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {
   if (info.bits == 8 || limits.accept_16_bits) return {};
   return Error{.code = Code::kUnimplemented,
-               .cause = "a PNG of 16 bits a channel, of which 8 would be lost",
+               .cause = std::string("a ") + NameOf(info.format) +
+                        " of 16 bits a channel, of which 8 would be lost",
                .advice =
                    "Keep all 16 bits, of depths and masks, with decode_image(…, \"unchanged\") "
                    "in Python; for photographs 8 are enough",

@@ -21,7 +21,7 @@ struct ImageInfo {
   bool progressive = false;  // or interlaced: the top rows are complete only at the end
   ImageFormat format = ImageFormat::kJpeg;
   bool alpha = false;  // there is an alpha channel, or may be one (in a WebP)
-  int bits = 8;        // 16 for a PNG with 16-bit samples; rows have the upper 8
+  int bits = 8;        // or 16; rows have the upper 8
 };
 
 // What the values of pixels mean.

@@ -30,6 +30,7 @@
 #include "transforms/decode/format.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
+#include "transforms/whole/decoder.h"
 
 namespace stoker {
 namespace {
@@ -95,7 +96,8 @@ class FileIndexer {
 
   static bool IsDecoded(ImageFormat format) {
     return format == ImageFormat::kJpeg || format == ImageFormat::kPng ||
-           format == ImageFormat::kWebp || format == ImageFormat::kPackedJpeg;
+           format == ImageFormat::kWebp || format == ImageFormat::kPackedJpeg ||
+           WholeDecoder::Decodes(format);
   }
 
   MemoryBudget budget_{kCommonFile};

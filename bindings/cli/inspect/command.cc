@@ -32,8 +32,8 @@ struct InspectArguments {
 constexpr const char* kInspectFooter =
     R"(Reads the header of every file, and reports how many there are, their classes, formats, chroma
 formats and sizes, and which are broken. A file is broken if it cannot be opened, is empty or not an
-image, or is a JPEG, PNG or WebP whose header cannot be read. Files that are truncated or damaged
-after the header are found by `stoker verify`, which decodes each one whole.
+image, or is of a format that stoker decodes and its header cannot be read. Files that are truncated
+or damaged after the header are found by `stoker verify`, which decodes each one whole.
 
 Examples:
   stoker inspect photos

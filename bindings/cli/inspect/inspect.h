@@ -69,8 +69,8 @@ using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 using InspectSample = std::function<FileFacts(uint64_t id, std::string& path)>;
 
 // Opens every file of `source` once. A file counts as broken if it cannot be opened, is empty or
-// not an image, or is a JPEG, PNG or WebP whose header cannot be read. Damage and truncation after
-// the header are found by Verify (bindings/cli/verify/verify.h).
+// not an image, or is of a format that stoker decodes and its header cannot be read. Damage and
+// truncation after the header are found by Verify (bindings/cli/verify/verify.h).
 //
 // A broken file does not make Inspect fail; InvalidArgument and Cancelled do. The report does not
 // depend on the number of threads, except for `seconds`.

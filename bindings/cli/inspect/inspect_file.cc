@@ -14,12 +14,14 @@
 #include "transforms/packed/packed_file.h"
 #include "transforms/png/chunks.h"
 #include "transforms/webp/container.h"
+#include "transforms/whole/decoder.h"
 
 namespace stoker {
 namespace {
 
 // Most headers end within the first 4 KiB.
 constexpr size_t kWindow = 8192;
+constexpr DecodeLimits kAnySize{.max_pixels = int64_t{kMaxSidePixels} * kMaxSidePixels};
 
 // A file open for reading, seen through a window that moves forward.
 class OpenFile {
@@ -82,6 +84,17 @@ struct FileInspector::State {
 
 namespace {
 
+// A library reads the header, which may be anywhere in the file.
+Status ReadWholeHeader(const ReadAt& at, FileFacts& facts) {
+  constexpr uint64_t kLargest = uint64_t{1} << 30;
+  if (*facts.bytes > kLargest) return {};
+  ASSIGN_OR_RETURN(std::span<const uint8_t> file, at(0, static_cast<size_t>(*facts.bytes)));
+  const Result<ImageInfo> info = WholeDecoder(kAnySize).Open(file, *facts.format);
+  if (info.ok()) facts.size = info->size;
+  if (info.ok() || info.error().code == Code::kUnimplemented) return {};
+  return info.error();
+}
+
 // Does nothing for a format that stoker does not decode.
 Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
   if (*facts.format == ImageFormat::kJpeg) {
@@ -107,6 +120,7 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
     ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, webp::kSizeBytes));
     ASSIGN_OR_RETURN(facts.size, webp::ReadSize(start));
   }
+  if (WholeDecoder::Decodes(*facts.format)) return ReadWholeHeader(at, facts);
   return {};
 }
 

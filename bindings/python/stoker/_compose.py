@@ -113,7 +113,7 @@ class Compose:
         """Transforms one image.
 
         Args:
-            image: the bytes of a JPEG, PNG or WebP file, a Pillow image of mode RGB or L, or a uint8 array
+            image: the bytes of an image file, a Pillow image of mode RGB or L, or a uint8 array
                 (height, width, 3), RGB, or (height, width) or (height, width, 1), gray. Each side 1 to
                 65,535.
             seed: with `epoch` and `position`, determines the random transforms: a loader's seed, its epoch,
@@ -127,7 +127,7 @@ class Compose:
 
         Raises:
             DataLossError: bytes that are not an image, or a damaged one; has the `offset`.
-            UnimplementedError: an image of a format other than JPEG, PNG and WebP, or a PNG of 16 bits
+            UnimplementedError: an image of a format that stoker does not decode, or of 16 bits
                 without `accept_16_bits`.
             ResourceExhaustedError: an image beyond max_pixels or max_scans, or too large for memory_budget.
             MemoryError: the system has no memory for the result.

@@ -39,15 +39,15 @@ def decode_image(
         image = stoker.decode_image("photo.jpg")  # (height, width, 3) uint8
         image = stoker.decode_image(request.body, region=(0, 0, 64, 64))  # little more than that is decoded
 
-    The pixels are those of libjpeg-turbo, libspng and libwebp, to the bit. Thread-safe; the GIL is released
+    The pixels are those of libjpeg-turbo, libspng, libwebp, …, to the bit. Thread-safe; the GIL is released
     during the call. Starts no thread; usable after a fork.
 
     Args:
-        image: the bytes of a JPEG, PNG or WebP file (bytes, bytearray, memoryview, a uint8 array or CPU
-            tensor of one dimension), or a path (str, os.PathLike).
+        image: the bytes of an image file (bytes, bytearray, memoryview, a uint8 array or CPU tensor of one
+            dimension), or a path (str, os.PathLike).
         mode: "rgb": colours; a gray image gets three equal channels. "gray": the result of Pillow's
-            convert("L") for these. In both, alpha is dropped, and a PNG of 16 bits is refused.
-            "unchanged": gray if the file is, a PNG with its alpha channel and its 16 bits (uint16); a palette
+            convert("L") for these. In both, alpha is dropped, and an image of 16 bits is refused.
+            "unchanged": gray if the file is, with alpha and all 16 bits (uint16) if it has them; a palette
             is looked up, and its transparency (tRNS) dropped.
         region: (top, left, height, width), the part to decode. It must lie inside the image.
         size: the size that the image, or the region, is resized to: an int, its shorter side, or (height,
@@ -56,7 +56,7 @@ def decode_image(
         exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
-        accept_16_bits: "rgb" and "gray" take the upper 8 bits of a PNG of 16 bits.
+        accept_16_bits: "rgb" and "gray" take the upper 8 bits of an image of 16 bits.
 
     Returns:
         A new array: (height, width, 3) uint8; gray (height, width); with alpha (height, width, 2) or
@@ -67,9 +67,9 @@ def decode_image(
         DataLossError: bytes that are not an image, or a damaged one; has the `offset`, and for a path the
             `file`.
         NotFoundError, PermissionDeniedError, …: the file cannot be read.
-        UnimplementedError: an image of a format other than JPEG, PNG and WebP; a PNG of 16 bits, unless
-            accept_16_bits or mode "unchanged" takes it; with mode "unchanged", a WebP with alpha, and with
-            `size` an image with alpha or of 16 bits.
+        UnimplementedError: a format that stoker does not decode, or only with a library that is not
+            installed; an image of 16 bits, unless accept_16_bits or mode "unchanged" takes it; with mode
+            "unchanged", a WebP with alpha, and with `size` an image with alpha or of 16 bits.
         ResourceExhaustedError: an image beyond max_pixels or max_scans, or larger than memory.
         ValueError, TypeError: naming the argument; a region that is not inside the image.
     """

@@ -17,6 +17,7 @@
 #include "transforms/png/reference_inflate.h"
 #include "transforms/webp/decoder.h"
 #include "transforms/webp/reference_decoder.h"
+#include "transforms/whole/decoder.h"
 
 namespace stoker::testing {
 namespace {
@@ -150,6 +151,48 @@ uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
          bytes[at + 3];
 }
 
+// The decoder, opening what it decodes.
+struct SniffedDecoder {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
+    const ImageFormat format = SniffFormat(bytes);
+    if (!WholeDecoder::Decodes(format)) return Error{Code::kDataLoss, "another format", {}, 0};
+    return whole.Open(bytes, format);
+  }
+  Status Decode(const Rect& region, RowSink& sink) { return whole.Decode(region, sink); }
+
+  WholeDecoder& whole;
+};
+
+SniffedDecoder WholeDecoderOf() {
+  static MemoryBudget budget(kMemory);
+  static WholeDecoder decoder(kTight, &budget);
+  Require(budget.used() <= 1 << 20, "memory is returned after each image");
+  return {decoder};
+}
+
+// Keeps the colours and upper bits of what is decoded unchanged.
+Result<WholeImage> DecodeWholeUnchanged(std::span<const uint8_t> bytes) {
+  SniffedDecoder decoder = WholeDecoderOf();
+  const Result<ImageInfo> info = decoder.Open(bytes);
+  if (!info.ok()) return info.error();
+  WholeImage image{.size = info->size, .pixels = {}};
+  const size_t colours = info->components == 1 ? 1 : 3;
+  if (colours == 1) image.layout = PixelLayout::kGray;
+  const size_t channels = colours + (info->alpha ? 1 : 0), wide = info->bits == 16 ? 2 : 1;
+  const auto pixels =
+      static_cast<size_t>(info->size.width) * static_cast<size_t>(info->size.height);
+  std::vector<uint8_t> all(pixels * channels * wide);
+  const Status status =
+      decoder.whole.DecodeUnchanged({0, 0, info->size.width, info->size.height}, all.data());
+  if (!status.ok()) return status.error();
+  for (size_t i = 0; i < pixels; ++i) {
+    for (size_t c = 0; c < colours; ++c) {
+      image.pixels.push_back(all[(i * channels + c) * wide + wide - 1]);  // little-endian
+    }
+  }
+  return image;
+}
+
 }  // namespace
 
 void MendPngChecksums(std::vector<uint8_t>& png) {
@@ -184,6 +227,11 @@ void DecodeFuzzedWebp(std::span<const uint8_t> input) {
   static MemoryBudget budget(kMemory);
   static WebpDecoder decoder(kTight, &budget);
   Decode(decoder, input, DecodeWholeWebp);
+}
+
+void DecodeFuzzedWhole(std::span<const uint8_t> input) {
+  SniffedDecoder decoder = WholeDecoderOf();
+  Decode(decoder, input, DecodeWholeUnchanged);
 }
 
 }  // namespace stoker::testing

@@ -1,5 +1,5 @@
-// The functions that the fuzzers of PNG and WebP run on an input; the replay test runs them on the
-// corpus.
+// The functions that the fuzzers of PNG, WebP and the formats that are decoded whole run on an
+// input; the replay test runs them on the corpus.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,10 @@ namespace stoker::testing {
 // and its row made and compared with the reference's.)
 void DecodeFuzzedPng(std::span<const uint8_t> input);
 void DecodeFuzzedWebp(std::span<const uint8_t> input);
+
+// Does the same with an input of a format of transforms/whole/, and compares the region with the
+// image that was decoded whole, and its alpha and 16 bits with their absence.
+void DecodeFuzzedWhole(std::span<const uint8_t> input);
 
 // Gives each chunk that is whole the checksum of its bytes. `png`: any bytes.
 void MendPngChecksums(std::vector<uint8_t>& png);

@@ -916,10 +916,10 @@ def test_text_named_jpg(dataset):
 
 
 def test_another_format_named_jpg(dataset):
-    from hostile_jpegs import GIF
+    from hostile_jpegs import QOI
 
     folder, add = dataset
-    expect_bad(folder, add("gif.jpg", GIF), "GIF")
+    expect_bad(folder, add("qoi.jpg", QOI), "QOI")
 
 
 @pytest.mark.parametrize("part", range(20))

@@ -36,4 +36,4 @@ def many_scans(count, width=64, height=64):
     return data + EOI
 
 
-GIF = b"GIF89a" + bytes(100)
+QOI = b"qoif" + bytes(100)

@@ -146,9 +146,9 @@ TEST(ImageDecoder, RefusesEmptyAndUnsupportedFiles) {
       decoder, Padded(Bytes("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n")));
   EXPECT_EQ(pointer.cause, "a Git LFS pointer, not the file that it points to");
   EXPECT_EQ(pointer.advice, "Run `git lfs pull` in its repository");
-  const Error gif = ErrorOf(decoder, Padded(Bytes("GIF89a and so on")));
+  const Error gif = ErrorOf(decoder, Padded(Bytes("qoif and so on")));
   EXPECT_EQ(gif.code, Code::kUnimplemented);
-  EXPECT_EQ(gif.cause, "GIF images are not supported");
+  EXPECT_EQ(gif.cause, "QOI images are not supported");
   EXPECT_EQ(
       gif.advice,
       "Convert it to JPEG or PNG, for example with ImageMagick: `convert 'FILE[0]' FILE.png`");
@@ -192,6 +192,10 @@ TEST(ImageDecoder, ErrorsNameOtherFormats) {
   ImageDecoder decoder;
   for (const auto& [bytes, name] : files) {
     const Error error = ErrorOf(decoder, Padded(Bytes(bytes)));
+    if (WholeDecoder::Decodes(SniffFormat(Bytes(bytes)))) {  // only headers
+      EXPECT_TRUE(error.cause.find(name) != std::string::npos) << error.cause;
+      continue;
+    }
     EXPECT_EQ(error.code, Code::kUnimplemented) << name;
     EXPECT_EQ(error.cause, std::string(name) + " images are not supported");
     EXPECT_TRUE(error.advice.starts_with("Convert it to JPEG or PNG, for example with")) << name;

@@ -61,7 +61,7 @@ class InspectTest : public ::testing::Test {
     Photo("a/420.jpeg", {.width = 64, .height = 64, .chroma = Chroma::k420, .progressive = true});
     Photo("a/gray.jpg", {.width = 20, .height = 200, .chroma = Chroma::kGray, .restart_rows = 1});
     Photo("b/turned.jpg", {.width = 30, .height = 40, .orientation = 6});
-    File("b/really.jpg", "GIF89a and more");
+    File("b/really.jpg", "qoif and more");
     File("b/empty.jpg", "");
     File("b/text.jpg", "hello");
     File("b/cut_header.jpg", Photo({.width = 30, .height = 30}).substr(0, 100));
@@ -88,7 +88,7 @@ TEST_F(InspectTest, CountsEverything) {
   EXPECT_EQ(report.classes[1].samples, 7u);
   EXPECT_THAT(report.extensions, ElementsAre(Pair(".jpeg", 1), Pair(".jpg", 9)));
   EXPECT_THAT(report.formats,
-              ElementsAre(Pair("GIF", 1), Pair("JPEG", 6), Pair("empty", 1), Pair("unknown", 1)));
+              ElementsAre(Pair("JPEG", 6), Pair("QOI", 1), Pair("empty", 1), Pair("unknown", 1)));
   EXPECT_THAT(report.chroma, ElementsAre(Pair("4:2:0", 1), Pair("4:4:4", 3), Pair("gray", 1)));
   EXPECT_THAT(report.orientations, ElementsAre(Pair(1, 4), Pair(6, 1)));
   EXPECT_EQ(report.progressive, 1u);
@@ -223,17 +223,17 @@ TEST_F(InspectTest, DistinguishesHtmlPagesFromSvg) {
 
 TEST_F(InspectTest, ReportsSkippedFiles) {
   Photo("a/1.jpg", {.width = 31, .height = 33});
-  File("a/2.gif", "GIF89a");
-  File("a/\x1b[2J.gif", "GIF89a");
+  File("a/2.exr", "x");
+  File("a/\x1b[2J.exr", "x");
   const DatasetReport report = InspectFolder();
   EXPECT_EQ(report.samples, 1u);
-  EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".gif", 2}}));
+  EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".exr", 2}}));
   EXPECT_THAT(InspectText(report),
               HasSubstr("2 image files are skipped, because stoker does not list their "
-                        "extensions (.gif 2); the first is a/\\x1b[2J.gif. Convert"));
+                        "extensions (.exr 2); the first is a/\\x1b[2J.exr. Convert"));
   const auto json = nlohmann::json::parse(InspectJson(report));
-  EXPECT_EQ(json["skipped"][".gif"], 2);
-  EXPECT_EQ(json["skipped_example"], "a/\x1b[2J.gif");
+  EXPECT_EQ(json["skipped"][".exr"], 2);
+  EXPECT_EQ(json["skipped_example"], "a/\x1b[2J.exr");
 }
 
 TEST_F(InspectTest, ProgressReachesTheEndAndStops) {
@@ -268,7 +268,7 @@ TEST_F(InspectTest, TextHasEveryFigure) {
   const std::string text = InspectText(InspectFolder({.list_broken = 2}));
   EXPECT_THAT(text, HasSubstr("samples        10 in "));
   EXPECT_THAT(text, HasSubstr("2, from 3 (a) to 7 (b) samples"));
-  EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), GIF 1 (11.1%)"));
+  EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), QOI 1 (11.1%)"));
   EXPECT_THAT(text, HasSubstr("1 file is of a format that stoker does not decode"));
   EXPECT_THAT(text, HasSubstr("4:4:4 3 (60.0%)"));
   EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));
@@ -303,7 +303,7 @@ TEST_F(InspectTest, JsonHasTheReportsFields) {
   EXPECT_EQ(json["samples"], 10);
   EXPECT_EQ(json["classes"][0]["name"], "a");
   EXPECT_EQ(json["classes"][0]["samples"], 3);
-  EXPECT_EQ(json["formats"]["GIF"], 1);
+  EXPECT_EQ(json["formats"]["QOI"], 1);
   EXPECT_EQ(json["undecodable"], 1);
   EXPECT_EQ(json["orientations"]["6"], 1);
   EXPECT_EQ(json["width"]["max"], 100);

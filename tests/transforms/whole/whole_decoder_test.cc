@@ -1,0 +1,297 @@
+// The formats that are decoded whole: any region is that of the whole image, damaged files are
+// refused or decoded but break nothing, and limits hold before memory is taken. (Python's tests
+// compare pixels with Pillow's.)
+#include "transforms/whole/decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/numbers/random.h"
+#include "tests/testing/effort.h"
+#include "tests/transforms/whole.h"
+#include "transforms/whole/format.h"
+
+namespace stoker {
+namespace {
+
+using testing::ErrorOf;
+using testing::Padded;
+using testing::RandomRegion;
+using testing::Unpadded;
+
+// Decodes as ImageDecoder does.
+struct Sniffed {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
+    const ImageFormat format = SniffFormat(bytes);
+    if (!WholeDecoder::Decodes(format)) return Error{Code::kDataLoss, "another format", {}, 0};
+    return decoder.Open(bytes, format);
+  }
+  Status Decode(const Rect& region, RowSink& sink) { return decoder.Decode(region, sink); }
+
+  WholeDecoder decoder;
+};
+
+struct Sample {
+  std::string name;
+  std::vector<uint8_t> bytes;
+};
+
+// Made by tests/fuzz/make_whole.py; those of formats that this build decodes.
+const std::vector<Sample>& Samples() {
+  static const std::vector<Sample> samples = [] {
+    std::vector<Sample> read;
+    for (const auto& entry : std::filesystem::directory_iterator(STOKER_WHOLE_IMAGES)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file),
+                                 std::istreambuf_iterator<char>()};
+      if (!WholeDecoder::Decodes(SniffFormat(bytes))) continue;
+      if (Sniffed().Open(bytes).ok()) read.push_back({entry.path().filename(), std::move(bytes)});
+    }
+    return read;
+  }();
+  return samples;
+}
+
+WholeImage WholeOf(const std::vector<uint8_t>& padded) {
+  Sniffed decoder;
+  const ImageInfo info = decoder.Open(Unpadded(padded)).value();
+  testing::KeepRows rows;
+  decoder.Decode({0, 0, info.size.width, info.size.height}, rows).value();
+  WholeImage whole{.size = info.size, .layout = rows.region().layout, .pixels = {}};
+  for (int y = 0; y < info.size.height; ++y) {
+    const uint8_t* const row = rows.Row(y);
+    whole.pixels.insert(whole.pixels.end(), row,
+                        row + ptrdiff_t{info.size.width} * BytesPerPixel(whole.layout));
+  }
+  return whole;
+}
+
+TEST(WholeDecoder, RegionsEqualThoseOfTheWholeImage) {
+  Sniffed decoder;  // of all: state must not leak
+  RandomStream random({3, 0, 1}, 0);
+  ASSERT_GE(Samples().size(), 14u);  // those that need no library
+  for (const Sample& sample : Samples()) {
+    const std::vector<uint8_t> padded = Padded(sample.bytes);
+    const WholeImage whole = WholeOf(padded);
+    for (int round = 0; round < testing::Effort(100); ++round) {
+      const Rect region = RandomRegion(whole.size, random);
+      ASSERT_EQ(testing::Compare(decoder, padded, region, whole), "") << sample.name;
+    }
+  }
+}
+
+TEST(WholeDecoder, UnchangedPixelsHaveAlphaAndAllBits) {
+  for (const Sample& sample : Samples()) {
+    const std::vector<uint8_t> padded = Padded(sample.bytes);
+    const WholeImage whole = WholeOf(padded);
+    WholeDecoder decoder;
+    const ImageInfo info = decoder.Open(Unpadded(padded), SniffFormat(Unpadded(padded))).value();
+    const Rect region{3, 2, 7, 11};
+    const auto colours = static_cast<size_t>(info.components);
+    const size_t channels = colours + (info.alpha ? 1 : 0), wide = info.bits == 16 ? 2 : 1;
+    std::vector<uint8_t> all(channels * wide * 7 * 11);
+    ASSERT_TRUE(decoder.DecodeUnchanged(region, all.data()).ok()) << sample.name;
+    for (size_t i = 0; i < size_t{7} * 11; ++i) {
+      const size_t at = (2 + i / 7) * static_cast<size_t>(whole.size.width) + 3 + i % 7;
+      for (size_t c = 0; c < colours; ++c) {
+        ASSERT_EQ(all[(i * channels + c) * wide + wide - 1], whole.pixels[at * colours + c])
+            << sample.name;
+      }
+    }
+  }
+}
+
+TEST(WholeDecoder, RefusesHalfAFileAndSurvivesEveryCut) {
+  Sniffed decoder;
+  for (const Sample& sample : Samples()) {
+    for (size_t size = 0; size < sample.bytes.size(); size += 10) {
+      const std::vector<uint8_t> cut(sample.bytes.begin(),
+                                     sample.bytes.begin() + static_cast<ptrdiff_t>(size));
+      const Error error = ErrorOf(decoder, Padded(cut));
+      if (error.cause.empty()) {
+        ASSERT_GE(size, sample.bytes.size() / 2) << sample.name;
+        continue;
+      }
+      ASSERT_TRUE(error.offset.has_value() && *error.offset <= size) << sample.name << error.cause;
+      ASSERT_TRUE(error.code == Code::kDataLoss || error.code == Code::kUnimplemented)
+          << sample.name << " " << size << " " << error.ToString();
+    }
+  }
+}
+
+TEST(WholeDecoder, SurvivesChangedBytesAndReturnsMemory) {
+  MemoryBudget budget(8 << 20);
+  Sniffed decoder{WholeDecoder({.max_pixels = 1 << 16}, &budget)};
+  RandomStream random({4, 0, 1}, 0);
+  for (const Sample& sample : Samples()) {
+    for (int round = 0; round < testing::Effort(3000); ++round) {
+      std::vector<uint8_t> changed = Padded(sample.bytes);
+      for (uint64_t i = 0; i <= random.Below(3); ++i) {
+        changed[random.Below(sample.bytes.size())] = static_cast<uint8_t>(random.Below(256));
+      }
+      const Error error = ErrorOf(decoder, changed);
+      ASSERT_TRUE(error.cause.empty() || error.offset.has_value() ||
+                  error.code == Code::kResourceExhausted)
+          << sample.name << error.cause;
+      ASSERT_LE(budget.used(), 2u << 20);
+    }
+  }
+}
+
+void PutNumber(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t count) {
+  for (size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+// Sets the sides in the header to 60,000.
+std::vector<uint8_t> BombOf(const Sample& sample) {
+  std::vector<uint8_t> bomb = sample.bytes;
+  const ImageFormat format = SniffFormat(bomb);
+  if (format == ImageFormat::kBmp && bomb[14] != 12) {
+    PutNumber(bomb, 18, 60'000, 4);
+    PutNumber(bomb, 22, 60'000, 4);
+  } else if (format == ImageFormat::kGif) {
+    PutNumber(bomb, 6, 60'000, 2);
+    PutNumber(bomb, 8, 60'000, 2);
+  } else if (format == ImageFormat::kPnm) {
+    const std::string_view header = "P3 60000 60000 255 ";
+    bomb.insert(bomb.begin(), header.begin(), header.end());
+  } else if (format == ImageFormat::kTiff && bomb[0] == 'I') {
+    const size_t directory = bomb[4] + 256U * bomb[5] + 65536U * bomb[6];
+    for (size_t i = 0; i < bomb[directory]; ++i) {
+      const size_t entry = directory + 2 + 12 * i;
+      if (bomb[entry + 1] == 1 && bomb[entry] <= 1) {  // ImageWidth and ImageLength, as SHORT
+        PutNumber(bomb, entry + 2, 3, 2);
+        PutNumber(bomb, entry + 8, 60'000, 4);
+      }
+    }
+  } else {
+    return {};
+  }
+  return bomb;
+}
+
+TEST(WholeDecoder, RefusesLargeHeadersBeforeMemoryIsTaken) {
+  int bombs = 0;
+  for (const Sample& sample : Samples()) {
+    const std::vector<uint8_t> bomb = BombOf(sample);
+    if (bomb.empty()) continue;
+    MemoryBudget budget(uint64_t{1} << 40);
+    Sniffed decoder{WholeDecoder({}, &budget)};
+    const Error error = ErrorOf(decoder, Padded(bomb));
+    EXPECT_TRUE(error.detail == Error::Detail::kOverLimits || error.code == Code::kDataLoss)
+        << sample.name << " " << error.ToString();
+    EXPECT_EQ(budget.peak(), 0u) << sample.name;
+    ++bombs;
+  }
+  EXPECT_GE(bombs, 10);
+}
+
+// Entries that name the same bytes, which libtiff would copy for each.
+TEST(WholeDecoder, RefusesATiffWhoseDirectoryIsLargerThanTheFile) {
+  constexpr size_t kEntries = 1000, kValue = 1 << 16, kDirectory = 8;
+  const size_t value = kDirectory + 2 + 12 * kEntries + 4;
+  std::vector<uint8_t> tiff(value + kValue);
+  PutNumber(tiff, 0, 0x2A4949, 4);
+  PutNumber(tiff, 4, kDirectory, 4);
+  PutNumber(tiff, kDirectory, kEntries, 2);
+  for (size_t i = 0; i < kEntries; ++i) {
+    const size_t entry = kDirectory + 2 + 12 * i;
+    PutNumber(tiff, entry, 40'000 + i, 2);
+    PutNumber(tiff, entry + 2, 1, 2);
+    PutNumber(tiff, entry + 4, kValue, 4);
+    PutNumber(tiff, entry + 8, value, 4);
+  }
+  WholeDecoder decoder;
+  if (!WholeDecoder::Decodes(ImageFormat::kTiff)) GTEST_SKIP() << "built without libtiff";
+  const Error error = decoder.Open(tiff, ImageFormat::kTiff).error();
+  if (error.code == Code::kUnimplemented) GTEST_SKIP() << error.ToString();
+  EXPECT_EQ(error.cause, "damaged TIFF: a directory of more bytes than the file has");
+}
+
+// 4,096 tiles of 3 MB, for 65,535 x 17 pixels.
+TEST(WholeDecoder, RefusesATiffOfTilesFarLargerThanTheImage) {
+  const auto tiles = std::ranges::find(Samples(), "tiles.tif", &Sample::name);
+  if (tiles == Samples().end()) GTEST_SKIP() << "built without libtiff, or it is not there";
+  std::vector<uint8_t> tiff = tiles->bytes;
+  const size_t directory = tiff[4] + 256U * tiff[5];
+  for (size_t i = 0; i < tiff[directory]; ++i) {
+    const size_t entry = directory + 2 + 12 * i;
+    const int tag = tiff[entry] + 256 * tiff[entry + 1];
+    if (tag == 256) PutNumber(tiff, entry + 8, 65'535, 2);  // ImageWidth
+    if (tag == 323) PutNumber(tiff, entry + 8, 65'520, 2);  // TileLength
+  }
+  WholeDecoder decoder;
+  EXPECT_EQ(decoder.Open(tiff, ImageFormat::kTiff).error().cause,
+            "damaged TIFF: strips or tiles that are far larger than the image");
+}
+
+TEST(WholeDecoder, MovesOfABmpCannotLeaveTheRow) {
+  std::vector<uint8_t> bmp(14 + 40 + 1024);
+  bmp[0] = 'B', bmp[1] = 'M';
+  PutNumber(bmp, 10, bmp.size(), 4);
+  PutNumber(bmp, 14, 40, 4);
+  PutNumber(bmp, 18, 2, 4);
+  PutNumber(bmp, 22, 2, 4);
+  PutNumber(bmp, 28, 8, 2);
+  PutNumber(bmp, 30, 1, 4);
+  constexpr size_t kMoves = (size_t{1} << 31) / 255 + 2;  // an int would overflow
+  const size_t moves = bmp.size();
+  bmp.resize(moves + 4 * kMoves);
+  for (uint8_t* move = &bmp[moves]; move != bmp.data() + bmp.size(); move += 4) {
+    move[1] = 2, move[2] = 255;
+  }
+  bmp.insert(bmp.end(), {1, 7, 0, 1});
+  WholeDecoder decoder;
+  testing::KeepRows rows;
+  ASSERT_TRUE(decoder.Open(bmp, ImageFormat::kBmp).ok());
+  EXPECT_TRUE(decoder.Decode({0, 0, 2, 2}, rows).ok());
+}
+
+// libtiff accepts fax data that end early, and does not write the other rows.
+TEST(WholeDecoder, RowsThatAFaxLacksAreZero) {
+  const auto fax = std::ranges::find(Samples(), "group4.tif", &Sample::name);
+  if (fax == Samples().end()) GTEST_SKIP() << "built without libtiff, or it is not there";
+  std::vector<uint8_t> bytes = fax->bytes;
+  const size_t strip = 8;
+  PutNumber(bytes, strip, 0x80000880, 4);  // a white row, end of data
+  const WholeImage whole = WholeOf(Padded(bytes));
+  const auto width = static_cast<size_t>(whole.size.width);
+  for (size_t i = width; i < whole.pixels.size(); ++i) ASSERT_EQ(whole.pixels[i], 0) << i;
+
+  bytes = fax->bytes;
+  PutNumber(bytes, strip + 40, 0x011000, 4);  // not a code
+  Sniffed decoder;
+  EXPECT_EQ(ErrorOf(decoder, Padded(bytes)).code, Code::kDataLoss);
+}
+
+TEST(WholeDecoder, ChargesItsMemory) {
+  for (const Sample& sample : Samples()) {
+    MemoryBudget budget(2000);
+    Sniffed decoder{WholeDecoder({}, &budget)};
+    const Error error = ErrorOf(decoder, Padded(sample.bytes));
+    if (error.cause.empty()) continue;  // a small one
+    EXPECT_EQ(error.code, Code::kResourceExhausted) << sample.name << error.ToString();
+    EXPECT_GT(error.wanted_bytes, 0u);
+    EXPECT_EQ(budget.used(), 0u);
+  }
+}
+
+TEST(WholeDecoder, DecodesOnceAfterOpen) {
+  const std::vector<uint8_t> pnm = {'P', '5', ' ', '2', ' ', '1', ' ', '2', '5', '5', ' ', 7, 9};
+  WholeDecoder decoder;
+  testing::KeepRows rows;
+  EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
+  ASSERT_TRUE(decoder.Open(pnm, ImageFormat::kPnm).ok());
+  EXPECT_EQ(decoder.Decode({1, 0, 2, 1}, rows).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace stoker
