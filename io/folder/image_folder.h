@@ -41,10 +41,10 @@ struct ImageFolderOptions {
 // little differently.) A class without images is an error unless `allow_empty`, as it is for
 // torchvision. `class_names` affect labels, not the samples or their order.
 //
-// Images are recognised by torchvision's extensions (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff
-// .webp, any case); the bytes decide later. Unlike torchvision, hidden files and folders (leading
-// dot) are skipped: thumbnails and ".ipynb_checkpoints" are not training data. Pipes, sockets and
-// devices are skipped, too.
+// Images are recognised by the extensions of torchvision and Keras (.jpg .jpeg .png .ppm .bmp .pgm
+// .tif .tiff .webp .gif, any case); the bytes decide later. Unlike torchvision, hidden files and
+// folders (leading dot) are skipped: thumbnails and ".ipynb_checkpoints" are not training data.
+// Pipes, sockets and devices are skipped, too.
 //
 // Symbolic links to files and folders are followed. A folder that two links lead to is listed
 // twice; a loop is cut where a folder would be entered from inside itself. A dangling link is a

@@ -8,7 +8,7 @@
 namespace stoker::dataset_index {
 
 inline constexpr std::array<char, 8> kMagic = {'S', 'T', 'K', 'I', 'N', 'D', 'E', 'X'};
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;  // changes also when other extensions are listed
 
 // The facts that were known about an image when the index was made.
 struct Facts {

@@ -64,9 +64,9 @@ struct SkippedFiles {
   // Adds a sample of an archive, which may have any bytes as its extension.
   void AddSample(std::string_view extension, const std::string& name);
 
-  // ".gif 10, .heic 2"
+  // ".exr 10, .heic 2"
   std::string Counts() const;
-  // "12 image files are skipped, because … (.gif 10, .heic 2)". Safe to print.
+  // "12 image files are skipped, because … (.exr 10, .heic 2)". Safe to print.
   std::string Summary() const;
   // The summary with the example and advice; empty if nothing was skipped.
   std::string Warning() const;
@@ -82,7 +82,7 @@ struct SkippedFiles {
 
 // The advice about skipped files.
 inline constexpr char kConvertSkipped[] =
-    "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png '*.gif[0]'`); rename JPEGs "
+    "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png '*.psd[0]'`); rename JPEGs "
     "(.jfif, .jpe) to .jpg";
 
 // Immutable after construction, so every function is thread-safe. Samples are named by their ids,

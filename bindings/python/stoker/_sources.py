@@ -446,11 +446,11 @@ def image_folder(
     function lists it, or reads the list from its index; hidden files are skipped, symbolic links are
     followed. Files are opened when they are needed.
 
-    Images are recognised by torchvision's extensions: .jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, in
-    any case. Files of other formats (.gif .heic .avif .jp2 .jxl …) are skipped, with a
+    Images are recognised by the extensions of torchvision and Keras: .jpg .jpeg .png .ppm .bmp .pgm .tif
+    .tiff .webp .gif, in any case. Files of other formats (.heic .avif .jp2 .jxl …) are skipped, with a
     `SkippedFilesWarning`, and counted in `skipped`. A class folder that has nothing else is an error, as
-    with torchvision; Keras, which reads GIFs, counts it as a class. Classes that are all named like splits
-    (train, val, …) are a UserWarning.
+    with torchvision; Keras counts it as a class. Classes that are all named like splits (train, val, …) are
+    a UserWarning.
 
     Args:
         directory: its path.

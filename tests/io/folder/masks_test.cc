@@ -125,14 +125,14 @@ TEST_F(MasksTest, FilesWithoutPartnersAreCountedAndNamed) {
 }
 
 TEST_F(MasksTest, ImagesOfOtherFormatsAreCountedAndExplainMasksWithoutOne) {
-  Files({"i/a.jpg", "i/x.heic", "i/s/z.exr", "m/a.png", "m/y.gif"});
+  Files({"i/a.jpg", "i/x.psd", "i/s/z.exr", "m/a.png", "m/y.exr"});
   const SkippedFiles skipped = Join().value()->Skipped();
-  EXPECT_EQ(skipped, (SkippedFiles{{{".exr", 1}, {".heic", 1}}, "s/z.exr"}));
+  EXPECT_EQ(skipped, (SkippedFiles{{{".exr", 1}, {".psd", 1}}, "s/z.exr"}));
   Files({"m/s/z.png"});
   Error error = ErrorOf(Join());
   EXPECT_EQ(error.cause, "1 mask ('s/z.png') has no image in '" + Path("i") +
                              "'; 2 image files are skipped, because stoker does not list their "
-                             "extensions (.exr 1, .heic 1)");
+                             "extensions (.exr 1, .psd 1)");
   EXPECT_THAT(error.advice, HasSubstr("Convert them"));
   Files({"i/b.jpg"});
   error = ErrorOf(Join());

@@ -193,12 +193,12 @@ def test_wrong_data_sets_for_yolo_are_named(yolo):
     assert str(labels) in str(caught.value)
     with pytest.raises(stoker.InvalidArgumentError, match="no images for 'test'"):
         stoker.yolo(yolo, "test")
-    (yolo.parent / "images/val/d.gif").write_bytes(b"x")
+    (yolo.parent / "images/val/d.exr").write_bytes(b"x")
     labels.unlink()
     with pytest.raises(stoker.InvalidArgumentError, match="1 image has no file of labels"):
         stoker.yolo(yolo, "val")
     labels.write_text("")
-    with pytest.warns(stoker.SkippedFilesWarning, match="gif"):
+    with pytest.warns(stoker.SkippedFilesWarning, match="exr"):
         stoker.yolo(yolo, "val")
 
 

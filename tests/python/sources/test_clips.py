@@ -171,7 +171,7 @@ def test_too_short_episodes_are_a_warning(front):
 
 
 def test_warnings_of_a_source_are_told_once(tmp_path, front):
-    for name in ("a.jpg", "b.jpg", "c.gif"):
+    for name in ("a.jpg", "b.jpg", "c.exr"):
         (tmp_path / name).write_bytes(b"x")
     with pytest.warns(stoker.SkippedFilesWarning, match="1 image file is skipped"):
         frames = stoker.image_folder(tmp_path)

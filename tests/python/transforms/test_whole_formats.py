@@ -171,8 +171,8 @@ def test_max_pixels():
 
 
 def test_a_folder_of_all(tmp_path):
-    """torchvision's formats: every file is a sample."""
-    kinds = {".bmp": "BMP", ".ppm": "PPM", ".pgm": "PPM", ".tif": "TIFF", ".tiff": "TIFF"}
+    """Keras' formats and torchvision's: every file is a sample."""
+    kinds = {".bmp": "BMP", ".gif": "GIF", ".ppm": "PPM", ".pgm": "PPM", ".tif": "TIFF", ".tiff": "TIFF"}
     kinds |= {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".webp": "WEBP"}
     for seed, (extension, kind) in enumerate(kinds.items()):
         data = encoded(image_of("L" if extension == ".pgm" else "RGB", (40, 30), seed), kind)

@@ -52,25 +52,25 @@ TEST_F(IndexListingTest, MatchesTheListingOfNestedFolders) {
 }
 
 TEST_F(IndexListingTest, CountsSkippedFilesAsTheListingDoes) {
-  for (const char* path : {"a/1.jpg", "a/2.gif", "a/deep/0.HEIC", "b/3.png", "b/4.gif"}) File(path);
+  for (const char* path : {"a/1.jpg", "a/2.exr", "a/deep/0.PSD", "b/3.png", "b/4.exr"}) File(path);
   MakeIndex();
   ExpectByIndex();
-  const SkippedFiles below{{{".gif", 2}, {".heic", 1}}, "a/2.gif"};
+  const SkippedFiles below{{{".exr", 2}, {".psd", 1}}, "a/2.exr"};
   EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(), below);
-  File("0.avif");  // in the root, which is read again
+  File("0.dds");  // in the root, which is read again
   EXPECT_EQ(Open(CropIndex::kAuto)->Warning(), "");
   EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(),
-            (SkippedFiles{{{".avif", 1}, {".gif", 2}, {".heic", 1}}, "0.avif"}));
-  File("b/5.gif");  // the folder has changed
+            (SkippedFiles{{{".dds", 1}, {".exr", 2}, {".psd", 1}}, "0.dds"}));
+  File("b/5.exr");  // the folder has changed
   ExpectListed();
 }
 
 TEST_F(IndexListingTest, CountsSkippedFilesOfAFlatFolder) {
   File("1.jpg");
   MakeIndex();
-  File("2.gif");
+  File("2.exr");
   ExpectByIndex();
-  EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(), (SkippedFiles{{{".gif", 1}}, "2.gif"}));
+  EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(), (SkippedFiles{{{".exr", 1}}, "2.exr"}));
 }
 
 TEST_F(IndexListingTest, FollowsLinksAndCutsLoops) {

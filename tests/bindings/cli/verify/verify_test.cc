@@ -403,7 +403,7 @@ TEST_F(VerifyTest, TextAndJson) {
   const std::string size = std::to_string(whole.size() - 200);
   File("a/\x1b[2J.jpg", "x");
   File("a/2.jpg", whole.substr(0, whole.size() - 200));
-  File("a/3.gif", "GIF89a");
+  File("a/3.exr", "GIF89a");
   File("a/4.jpg", Photo({.width = 200, .height = 100}));
   const Source source = Folder();
   const VerifyReport report = Check(*source, {.limits = {.max_pixels = 15000}});
@@ -424,7 +424,7 @@ TEST_F(VerifyTest, TextAndJson) {
   EXPECT_EQ(json["checked"], 3);
   EXPECT_EQ(json["interrupted"], false);
   EXPECT_FALSE(json.contains("error"));
-  EXPECT_EQ(json["skipped"][".gif"], 1);
+  EXPECT_EQ(json["skipped"][".exr"], 1);
   EXPECT_EQ(json["bad"][1]["id"], 1);
   EXPECT_EQ(json["bad"][1]["path"], Path("a/2.jpg"));
   EXPECT_EQ(json["bad"][1]["offset"], whole.size() - 200);
