@@ -220,11 +220,11 @@ TEST_F(Attribution, BlamesDecodingForOneSlowWorker) {
 
 TEST_F(Attribution, BlamesDecodingForHugePhotographs) {
   const std::vector<uint8_t> huge =
-      MakeJpeg({.width = 2400, .height = 1800, .scans = testing::JpegScans::kProgressive});
+      MakeJpeg({.width = 3600, .height = 2700, .scans = testing::JpegScans::kProgressive});
   for (uint64_t id = 0; id < kPhotos; ++id) {
     if (IsChosen(id)) photos_.Overwrite(id, {huge.begin(), huge.end()});
   }
-  ExpectCause(Run({.step = [](int) { return 2ms; }}), kDecode, "Decoding is the limit, at ");
+  ExpectCause(Run({.step = [](int) { return 500us; }}), kDecode, "Decoding is the limit, at ");
 }
 
 TEST_F(Attribution, NamesASlowConsumerAsTheLimit) {
