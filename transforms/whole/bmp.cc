@@ -65,6 +65,9 @@ void ReadFields(std::span<const uint8_t> bytes, size_t header_bytes, Bitmap& bit
   for (size_t i = 0; i < (stored && has_alpha ? 4 : 3); ++i) {
     bitmap.fields[i].mask = stored ? Number(bytes, kMasksAt + 4 * i, 4) : usual[i];
   }
+  const bool none = std::ranges::all_of(bitmap.fields, [](Field f) { return f.mask == 0; });
+  if (!none || bitmap.bits != 32) return;
+  bitmap.fields = {Field{0xFF0000}, Field{0xFF00}, Field{0xFF}, Field{0xFF000000}};  // as Pillow
 }
 
 Result<Bitmap> Read(std::span<const uint8_t> bytes) {
@@ -124,6 +127,13 @@ Status Check(const Bitmap& bitmap, std::span<const uint8_t> bytes) {
     return Unsupported(ImageFormat::kBmp, "compression " + std::to_string(compression),
                        kCompressionAt);
   }
+  const uint32_t red = bitmap.fields[0].mask, green = bitmap.fields[1].mask,
+                 blue = bitmap.fields[2].mask;
+  const bool apart = (red & green) == 0 && (red & blue) == 0 && (green & blue) == 0;
+  if (bits % 16 == 0 && (red == 0 || green == 0 || blue == 0 || !apart)) {
+    return Unsupported(ImageFormat::kBmp, "bit fields that are empty or overlap",
+                       kFileHeader + kInfoHeader);
+  }
   const uint64_t last = bitmap.Stride() * static_cast<uint64_t>(bitmap.size.height - 1);
   const uint64_t needed = bitmap.runs() ? 1 : last + bitmap.RowBytes();
   if (bitmap.pixels_at > bytes.size() || needed > bytes.size() - bitmap.pixels_at) {
@@ -138,9 +148,13 @@ Result<Bitmap> ReadChecked(std::span<const uint8_t> bytes) {
   return bitmap;
 }
 
+Header HeaderOf(const Bitmap& bitmap) {
+  return {.size = bitmap.size, .channels = bitmap.alpha() ? 4 : 3};
+}
+
 Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   ASSIGN_OR_RETURN(const Bitmap bitmap, ReadChecked(bytes));
-  return Header{.size = bitmap.size, .channels = bitmap.alpha() ? 4 : 3};
+  return HeaderOf(bitmap);
 }
 
 // Converts a stored row.
@@ -184,7 +198,8 @@ class Runs {
       const int count = data_[at_], value = data_[at_ + 1];
       at_ += 2;
       if (count > 0) {
-        for (int i = 0; i < count; ++i) Put(Sample(static_cast<uint8_t>(value), i));
+        const int end = std::min(count, bitmap_.size.width - x_);
+        for (int i = 0; i < end; ++i) Put(Sample(static_cast<uint8_t>(value), i));
       } else if (value == kEndOfBitmap) {
         return {};
       } else {
@@ -211,7 +226,8 @@ class Runs {
       x_ = std::min(x_ + data_[at_], bitmap_.size.width);
       stored_row_ += data_[at_ + 1];
     } else {
-      for (int i = 0; i < value; ++i) {
+      const int end = std::min(value, bitmap_.size.width - x_);
+      for (int i = 0; i < end; ++i) {
         Put(Sample(data_[at_ + static_cast<size_t>(four ? i / 2 : i)], i));
       }
     }
@@ -224,12 +240,13 @@ class Runs {
     return i % 2 == 0 ? value >> 4 : value & 15;
   }
 
+  // Precondition: `x_` is in the row.
   void Put(uint8_t color) {
     const int y = bitmap_.StoredRow(stored_row_);
-    if (x_ < bitmap_.size.width && rows_.Has(y)) {
+    if (rows_.Has(y)) {
       std::memcpy(rows_.Row(y) + ptrdiff_t{3} * x_, bitmap_.palette[color].data(), 3);
     }
-    if (x_ < bitmap_.size.width) ++x_;
+    ++x_;
   }
 
   const Bitmap& bitmap_;
@@ -239,8 +256,9 @@ class Runs {
   int x_ = 0, stored_row_ = 0;
 };
 
-Status Decode(std::span<const uint8_t> bytes, const Header& /*header*/, const Rows& rows) {
+Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) {
   ASSIGN_OR_RETURN(const Bitmap bitmap, ReadChecked(bytes));
+  TRY(CheckSame(ImageFormat::kBmp, header, HeaderOf(bitmap)));
   const std::span<const uint8_t> data = bytes.subspan(bitmap.pixels_at);
   if (bitmap.runs()) return Runs(bitmap, data, rows).Decode();
   for (int y = rows.begin; y < rows.end; ++y) {

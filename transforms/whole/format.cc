@@ -40,6 +40,19 @@ Error Truncated(ImageFormat format, uint64_t offset) {
           .detail = Error::Detail::kTruncated};
 }
 
+Status CheckSame(ImageFormat format, const Header& first, const Header& again) {
+  if (again.size.width == first.size.width && again.size.height == first.size.height &&
+      again.channels == first.channels && again.bits == first.bits &&
+      again.library_bytes <= first.library_bytes) {
+    return {};
+  }
+  return Error{.code = Code::kDataLoss,
+               .cause = std::string("the bytes of a ") + NameOf(format) +
+                        " changed after its header was read",
+               .offset = 0,
+               .advice = "Do not write to the image while it is decoded"};
+}
+
 Error Unsupported(ImageFormat format, const std::string& what, uint64_t offset) {
   return {.code = Code::kUnimplemented,
           .cause = std::string("a ") + NameOf(format) + " with " + what + " is not decoded",

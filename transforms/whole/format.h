@@ -59,6 +59,9 @@ inline constexpr Format kAbsent{};
 
 Error Damaged(ImageFormat format, const std::string& cause, uint64_t offset = 0);
 Error Truncated(ImageFormat format, uint64_t offset = 0);
+// Damaged if a caller changed the bytes between read_header, whose header the rows are made for,
+// and decode, which reads it again.
+Status CheckSame(ImageFormat format, const Header& first, const Header& again);
 // "a BMP with `what` is not decoded".
 Error Unsupported(ImageFormat format, const std::string& what, uint64_t offset = 0);
 

@@ -61,8 +61,11 @@ class OpenGif {
       if (type == TERMINATE_RECORD_TYPE) return Damaged(ImageFormat::kGif, "no image in it", at_);
       if (type == IMAGE_DESC_RECORD_TYPE) {
         if (library_.image_desc(file_) != GIF_OK) break;
-        if (frame().Width > 0 && frame().Height > 0) return {};
-        return Damaged(ImageFormat::kGif, "its first image has no pixels", at_);
+        if (frame().Width <= 0 || frame().Height <= 0) {
+          return Damaged(ImageFormat::kGif, "its first image has no pixels", at_);
+        }
+        LimitData();
+        return {};
       }
       if (type == EXTENSION_RECORD_TYPE && !ReadExtension()) break;
     }
@@ -101,9 +104,16 @@ class OpenGif {
   uint8_t background() const { return transparent_; }
 
  private:
+  // Codes that clear the table take giflib 2 us for each byte, and no pixel needs them.
+  void LimitData() {
+    constexpr size_t kOfAPixel = 2, kMore = size_t{64} << 10;  // a code has 12 bits at most
+    const size_t pixels = static_cast<size_t>(frame().Width) * static_cast<size_t>(frame().Height);
+    end_ = at_ + std::min(bytes_.size() - at_, kOfAPixel * pixels + kMore);
+  }
+
   static int Read(GifFileType* file, GifByteType* to, int count) {
     OpenGif& self = *static_cast<OpenGif*>(file->UserData);
-    const size_t got = std::min(self.bytes_.size() - self.at_, static_cast<size_t>(count));
+    const size_t got = std::min(self.end_ - self.at_, static_cast<size_t>(count));
     std::memcpy(to, self.bytes_.data() + self.at_, got);
     self.at_ += got;
     return static_cast<int>(got);
@@ -129,13 +139,16 @@ class OpenGif {
       return Error{Code::kResourceExhausted, "no memory left to decode a GIF", {}, at_};
     }
     if (at_ == bytes_.size()) return Truncated(ImageFormat::kGif, at_);
+    if (at_ == end_) {
+      return Damaged(ImageFormat::kGif, "far more data than its pixels need", at_);
+    }
     return Damaged(ImageFormat::kGif, "invalid data (giflib's error " + std::to_string(error) + ")",
                    at_);
   }
 
   const Giflib& library_;
   const std::span<const uint8_t> bytes_;
-  size_t at_ = 0;
+  size_t at_ = 0, end_ = bytes_.size();
   int error_ = 0;
   GifFileType* file_ = nullptr;
   uint8_t transparent_ = 0;
@@ -152,6 +165,7 @@ Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& 
   ASSIGN_OR_RETURN(const Giflib* const library, (LoadOnce<Giflib, Load>()));
   OpenGif gif(*library, bytes);
   TRY(gif.ToFirstFrame());
+  TRY(CheckSame(ImageFormat::kGif, header, Header{.size = gif.Canvas()}));
   const auto palette = gif.Palette();
   for (int y = rows.begin; y < rows.end; ++y) {
     for (int x = 0; x < header.size.width; ++x) {

@@ -77,6 +77,7 @@ struct Netpbm {
 };
 
 Result<Netpbm> Read(std::span<const uint8_t> bytes) {
+  if (bytes.size() < 3) return Truncated(ImageFormat::kPnm, bytes.size());
   Netpbm pnm;
   pnm.kind = static_cast<char>(bytes[1]);
   if (pnm.kind < '1' || pnm.kind > '6') {
@@ -132,8 +133,9 @@ Status DecodeText(std::span<const uint8_t> bytes, const Netpbm& pnm, const Rows&
   return {};
 }
 
-Status Decode(std::span<const uint8_t> bytes, const Header& /*header*/, const Rows& rows) {
+Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) {
   ASSIGN_OR_RETURN(const Netpbm pnm, Read(bytes));
+  TRY(CheckSame(ImageFormat::kPnm, header, pnm.header));
   if (pnm.text()) return DecodeText(bytes, pnm, rows);
   for (int y = rows.begin; y < rows.end; ++y) {
     const uint8_t* const from = &bytes[pnm.pixels_at + pnm.RowBytes() * static_cast<size_t>(y)];

@@ -38,6 +38,7 @@ struct Libtiff {
   decltype(&TIFFScanlineSize64) scanline_size;
   decltype(&TIFFComputeTile) compute_tile;
   decltype(&TIFFComputeStrip) compute_strip;
+  decltype(&TIFFGetStrileByteCount) part_bytes;
   decltype(&TIFFReadEncodedTile) read_tile;
   decltype(&TIFFReadEncodedStrip) read_strip;
 };
@@ -65,6 +66,7 @@ Result<Libtiff> Load() {
   library.Find("TIFFScanlineSize64", tiff.scanline_size);
   library.Find("TIFFComputeTile", tiff.compute_tile);
   library.Find("TIFFComputeStrip", tiff.compute_strip);
+  library.Find("TIFFGetStrileByteCount", tiff.part_bytes);
   library.Find("TIFFReadEncodedTile", tiff.read_tile);
   library.Find("TIFFReadEncodedStrip", tiff.read_strip);
   TRY(library.status());
@@ -206,8 +208,8 @@ class OpenTiff {
 
  private:
   template <typename T>
-  void Get(uint32_t tag, T& value) const {
-    library_.get(file_, tag, &value);
+  bool Get(uint32_t tag, T& value) const {
+    return library_.get(file_, tag, &value) != 0;
   }
 
   Status ReadSamples() {
@@ -219,7 +221,13 @@ class OpenTiff {
     Get(TIFFTAG_SAMPLEFORMAT, kind);
     Get(TIFFTAG_BITSPERSAMPLE, samples_.bits);
     Get(TIFFTAG_SAMPLESPERPIXEL, samples_.count);
-    Get(TIFFTAG_PHOTOMETRIC, samples_.photometric);
+    if (!Get(TIFFTAG_PHOTOMETRIC, samples_.photometric)) {  // as Pillow
+      samples_.photometric = PHOTOMETRIC_MINISWHITE;
+      if (samples_.count > 1) {
+        return Unsupported(ImageFormat::kTiff, std::to_string(samples_.count) +
+                                                   " samples and no photometric interpretation");
+      }
+    }
     library_.get(file_, TIFFTAG_EXTRASAMPLES, &extras, &extra);
     samples_.separate = planes == PLANARCONFIG_SEPARATE && samples_.count > 1;
     const bool more = extras > 0 && samples_.count > samples_.colours();
@@ -291,6 +299,11 @@ class OpenTiff {
         row_bytes_ < least || part_bytes_ / height < row_bytes_) {
       return Damaged(ImageFormat::kTiff, "the size of its strips or tiles");
     }
+    constexpr uint32_t kLeastSide = 8;  // TIFF demands 16; each tile takes time
+    if (tiled_ && std::min(width, height) < kLeastSide) {
+      return Unsupported(ImageFormat::kTiff,
+                         "tiles of " + std::to_string(width) + " x " + std::to_string(height));
+    }
     // Tiles may reach beyond the image, but not so far that a small image takes much time or
     // memory.
     constexpr uint64_t kBeyond = uint64_t{64} << 20;
@@ -309,15 +322,26 @@ class OpenTiff {
     const auto sample = static_cast<uint16_t>(plane);
     const auto bytes = static_cast<tmsize_t>(part_bytes_);
     std::memset(to, 0, part_bytes_);  // fax data that end early leave rows as they are
-    message_.clear();
-    const tmsize_t got =
-        tiled_ ? library_.read_tile(file_, library_.compute_tile(file_, column, row, 0, sample), to,
-                                    bytes)
-               : library_.read_strip(file_, library_.compute_strip(file_, row, sample), to, bytes);
+    message_[0] = '\0';
+    const uint32_t index = tiled_ ? library_.compute_tile(file_, column, row, 0, sample)
+                                  : library_.compute_strip(file_, row, sample);
+    TRY(CheckShared(index));
+    const tmsize_t got = tiled_ ? library_.read_tile(file_, index, to, bytes)
+                                : library_.read_strip(file_, index, to, bytes);
     const auto rows = static_cast<uint64_t>(std::min(part_.height, size_.height - y));
     const bool all = got >= 0 && static_cast<uint64_t>(got) >= rows * row_bytes_;
-    if (all && message_.empty()) return {};  // damaged fax data are an error but decoded
+    if (all && message_[0] == '\0') return {};  // damaged fax data are an error but decoded
     return Failure();
+  }
+
+  // All strips or tiles may name the same bytes, and those may take long but decode to little. Some
+  // writers store equal tiles once, but those are short.
+  Status CheckShared(uint32_t index) {
+    constexpr uint64_t kShared = 64, kRatio = 16;
+    read_bytes_ += std::min<uint64_t>(library_.part_bytes(file_, index), bytes_.size());
+    allowed_bytes_ += kShared + part_bytes_ / kRatio;
+    if (read_bytes_ <= allowed_bytes_) return {};
+    return Damaged(ImageFormat::kTiff, "strips or tiles of more bytes than the file has");
   }
 
   // Converts the rows and columns of the image that are in a strip or tile.
@@ -373,20 +397,20 @@ class OpenTiff {
   }
 
   Error Failure() const {
-    if (message_.empty()) return Damaged(ImageFormat::kTiff, "libtiff cannot decode it");
-    return Damaged(ImageFormat::kTiff, message_);
+    if (message_[0] == '\0') return Damaged(ImageFormat::kTiff, "libtiff cannot decode it");
+    return Damaged(ImageFormat::kTiff, message_.data());
   }
 
-  // Keeps the first message.
+  // Keeps the first message. Takes no memory: nothing may be thrown through libtiff.
   static int OnError(TIFF* /*file*/, void* self, const char* module, const char* format,
                      va_list values) {
-    std::string& message = static_cast<OpenTiff*>(self)->message_;
-    if (!message.empty()) return 1;
-    std::array<char, 200> text{};
-    std::vsnprintf(text.data(), text.size(), format, values);
-    message = (module == nullptr ? "" : std::string(module) + ": ") + text.data();
-    for (char& c : message) {
-      if (c < ' ' || c > '~') c = '?';
+    auto& message = static_cast<OpenTiff*>(self)->message_;
+    if (message[0] != '\0') return 1;
+    if (module != nullptr) std::snprintf(message.data(), message.size(), "%.60s: ", module);
+    const size_t used = std::strlen(message.data());
+    std::vsnprintf(message.data() + used, message.size() - used, format, values);
+    for (char* c = message.data(); *c != '\0'; ++c) {
+      if (*c < ' ' || *c > '~') *c = '?';
     }
     return 1;
   }
@@ -424,13 +448,14 @@ class OpenTiff {
   const Libtiff& library_;
   const std::span<const uint8_t> bytes_;
   uint64_t at_ = 0;
-  std::string message_;
+  std::array<char, 260> message_{};
   TIFF* file_ = nullptr;
   ImageSize size_;
   Samples samples_;
   bool jpeg_ = false, tiled_ = false;
   ImageSize part_;  // a strip or a tile
   uint64_t part_bytes_ = 0, row_bytes_ = 0;
+  uint64_t read_bytes_ = 0, allowed_bytes_ = bytes_.size();  // of compressed data
 };
 
 Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
@@ -439,10 +464,11 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   return OpenTiff(*library, bytes).ReadHeader();
 }
 
-Status Decode(std::span<const uint8_t> bytes, const Header& /*header*/, const Rows& rows) {
+Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) {
   ASSIGN_OR_RETURN(const Libtiff* const library, (LoadOnce<Libtiff, Load>()));
   OpenTiff tiff(*library, bytes);
-  TRY(tiff.ReadHeader());
+  ASSIGN_OR_RETURN(const Header again, tiff.ReadHeader());
+  TRY(CheckSame(ImageFormat::kTiff, header, again));
   return tiff.Decode(rows);
 }
 

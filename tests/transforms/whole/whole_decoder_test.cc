@@ -271,6 +271,195 @@ TEST(WholeDecoder, RowsThatAFaxLacksAreZero) {
   EXPECT_EQ(ErrorOf(decoder, Padded(bytes)).code, Code::kDataLoss);
 }
 
+struct Entry {
+  uint16_t tag;
+  std::vector<uint32_t> values;
+};
+
+// A TIFF of `entries` (LONG, tags ascending) after 8 + data.size() bytes.
+std::vector<uint8_t> TiffOf(const std::vector<uint8_t>& data, const std::vector<Entry>& entries) {
+  std::vector<uint8_t> tiff(8);
+  tiff.insert(tiff.end(), data.begin(), data.end());
+  tiff.resize((tiff.size() + 1) / 2 * 2);
+  const size_t directory = tiff.size();
+  PutNumber(tiff, 0, 0x2A4949, 4);
+  PutNumber(tiff, 4, directory, 4);
+  tiff.resize(directory + 2 + 12 * entries.size() + 4);
+  PutNumber(tiff, directory, entries.size(), 2);
+  size_t entry = directory + 2;
+  for (const Entry& e : entries) {
+    PutNumber(tiff, entry, e.tag, 2);
+    PutNumber(tiff, entry + 2, 4, 2);
+    PutNumber(tiff, entry + 4, e.values.size(), 4);
+    size_t at = entry + 8;
+    if (e.values.size() > 1) {
+      PutNumber(tiff, at, tiff.size(), 4);
+      at = tiff.size();
+      tiff.resize(at + 4 * e.values.size());
+    }
+    for (const uint32_t value : e.values) {
+      PutNumber(tiff, at, value, 4);
+      at += 4;
+    }
+    entry += 12;
+  }
+  return tiff;
+}
+
+bool HasLibtiff() {
+  return std::ranges::find(Samples(), "tiles.tif", &Sample::name) != Samples().end();
+}
+
+// Strips of PackBits that name the same 10,000 bytes, which do nothing, and a row.
+TEST(WholeDecoder, RefusesATiffWhoseStripsShareManyBytes) {
+  if (!HasLibtiff()) GTEST_SKIP() << "built without libtiff, or it is not there";
+  const auto shared = [](uint32_t bytes) {
+    std::vector<uint8_t> data(bytes, 0x80);
+    data[bytes - 2] = static_cast<uint8_t>(-7);  // 8 times
+    data[bytes - 1] = 9;
+    const std::vector<uint32_t> offsets(64, 8), counts(64, bytes);
+    return TiffOf(data, {{256, {8}},
+                         {257, {64}},
+                         {258, {8}},
+                         {259, {32773}},
+                         {262, {1}},
+                         {273, offsets},
+                         {277, {1}},
+                         {278, {1}},
+                         {279, counts}});
+  };
+  Sniffed decoder;
+  EXPECT_EQ(ErrorOf(decoder, Padded(shared(10'000))).cause,
+            "damaged TIFF: strips or tiles of more bytes than the file has");
+  const WholeImage whole = WholeOf(Padded(shared(20)));  // as some writers do
+  EXPECT_TRUE(std::ranges::all_of(whole.pixels, [](uint8_t value) { return value == 9; }));
+}
+
+TEST(WholeDecoder, RefusesATiffOfTinyTiles) {
+  if (!HasLibtiff()) GTEST_SKIP() << "built without libtiff, or it is not there";
+  Sniffed decoder;
+  const std::vector<uint8_t> tiff = TiffOf(std::vector<uint8_t>(16), {{256, {4}},
+                                                                      {257, {4}},
+                                                                      {258, {8}},
+                                                                      {259, {1}},
+                                                                      {262, {1}},
+                                                                      {277, {1}},
+                                                                      {322, {4}},
+                                                                      {323, {4}},
+                                                                      {324, {8}},
+                                                                      {325, {16}}});
+  EXPECT_EQ(ErrorOf(decoder, Padded(tiff)).cause, "a TIFF with tiles of 4 x 4 is not decoded");
+}
+
+TEST(WholeDecoder, ATiffWithoutPhotometricInterpretationIsMinIsWhite) {
+  if (!HasLibtiff()) GTEST_SKIP() << "built without libtiff, or it is not there";
+  const auto tiff = [](uint32_t samples) {
+    const std::vector<uint8_t> data = {0, 1, 255, 7, 8, 9};
+    const uint32_t width = 6 / samples;
+    return TiffOf(data, {{256, {width}},
+                         {257, {1}},
+                         {258, {8}},
+                         {259, {1}},
+                         {273, {8}},
+                         {277, {samples}},
+                         {278, {1}},
+                         {279, {6}}});
+  };
+  EXPECT_EQ(WholeOf(Padded(tiff(1))).pixels, (std::vector<uint8_t>{255, 254, 0, 248, 247, 246}));
+  Sniffed decoder;
+  EXPECT_EQ(ErrorOf(decoder, Padded(tiff(3))).cause,
+            "a TIFF with 3 samples and no photometric interpretation is not decoded");
+}
+
+// A frame of one pixel, and 200 KB of codes that clear the table.
+TEST(WholeDecoder, RefusesAGifOfClearCodes) {
+  if (!WholeDecoder::Decodes(ImageFormat::kGif)) GTEST_SKIP() << "built without giflib";
+  std::vector<uint8_t> gif = {'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0, 0,
+                              0,   ',', 0,   0,   0,   0,   1, 0, 1, 0, 0, 8};
+  constexpr size_t kBlocks = 800, kBlock = 255;
+  for (size_t i = 0; i < kBlocks * kBlock; ++i) {
+    if (i % kBlock == 0) gif.push_back(kBlock);
+    gif.push_back(i % 9 == 0 ? 0 : static_cast<uint8_t>(1U << (i % 9 - 1)));  // 9 bits: 0x100
+  }
+  Sniffed decoder;
+  const Error error = ErrorOf(decoder, Padded(gif));
+  if (error.code == Code::kUnimplemented) GTEST_SKIP() << error.ToString();
+  EXPECT_EQ(error.cause, "damaged GIF: far more data than its pixels need");
+}
+
+// As a caller in Python can, of a bytearray.
+TEST(WholeDecoder, SurvivesBytesThatChangeAfterOpen) {
+  int refused = 0;
+  for (const Sample& first : Samples()) {
+    for (const Sample& second : Samples()) {
+      const ImageFormat format = SniffFormat(first.bytes);
+      if (SniffFormat(second.bytes) != format) continue;
+      std::vector<uint8_t> bytes = first.bytes;
+      bytes.resize(std::max(bytes.size(), second.bytes.size()));
+      WholeDecoder decoder;
+      const Result<ImageInfo> info = decoder.Open(bytes, format);
+      ASSERT_TRUE(info.ok()) << first.name;
+      std::ranges::copy(second.bytes, bytes.begin());
+      testing::KeepRows rows;
+      const ImageSize size = info.value().size;
+      const Status status = decoder.Decode({0, 0, size.width, size.height}, rows);
+      if (status.ok()) continue;
+      ASSERT_EQ(status.error().code, Code::kDataLoss) << first.name << " " << second.name;
+      if (status.error().cause.ends_with("changed after its header was read")) ++refused;
+    }
+  }
+  EXPECT_GT(refused, 10);
+}
+
+TEST(WholeDecoder, RefusesAPnmOfTwoBytes) {
+  for (const std::vector<uint8_t>& bytes : {std::vector<uint8_t>{}, {'P'}, {'P', '5'}}) {
+    EXPECT_EQ(WholeDecoder().Open(bytes, ImageFormat::kPnm).error().cause, "truncated PNM");
+  }
+}
+
+TEST(WholeDecoder, BitFieldsOfABmp) {
+  const auto bmp = [](uint64_t bits, const std::vector<uint32_t>& masks) {
+    std::vector<uint8_t> file(14 + 40 + 16);
+    file[0] = 'B', file[1] = 'M';
+    PutNumber(file, 10, file.size(), 4);
+    PutNumber(file, 14, 40, 4);
+    PutNumber(file, 18, 1, 4);
+    PutNumber(file, 22, 1, 4);
+    PutNumber(file, 28, bits, 2);
+    PutNumber(file, 30, 3, 4);
+    for (size_t i = 0; i < masks.size(); ++i) PutNumber(file, 54 + 4 * i, masks[i], 4);
+    file.insert(file.end(), {1, 2, 3, 4});
+    return file;
+  };
+  std::vector<uint8_t> pixel(4);
+  const std::vector<uint8_t> none = bmp(32, {0, 0, 0});  // BGRA, as Pillow reads it
+  WholeDecoder decoder;
+  ASSERT_TRUE(decoder.Open(none, ImageFormat::kBmp).ok());
+  ASSERT_TRUE(decoder.DecodeUnchanged({0, 0, 1, 1}, pixel.data()).ok());
+  EXPECT_EQ(pixel, (std::vector<uint8_t>{3, 2, 1, 4}));
+  for (const auto& wrong : {bmp(16, {0, 0, 0}), bmp(32, {0xFF, 0, 0xFF00}),
+                            bmp(32, {0xFF, 0xFFFF, 0xFF0000}), bmp(16, {31, 1024, 31})}) {
+    EXPECT_EQ(decoder.Open(wrong, ImageFormat::kBmp).error().cause,
+              "a BMP with bit fields that are empty or overlap is not decoded");
+  }
+}
+
+// Runs of 2 bytes and 255 pixels in rows of 2.
+TEST(WholeDecoder, RunsOfABmpEndWithTheRow) {
+  std::vector<uint8_t> bmp(14 + 40 + 1024);
+  bmp[0] = 'B', bmp[1] = 'M';
+  PutNumber(bmp, 10, bmp.size(), 4);
+  PutNumber(bmp, 14, 40, 4);
+  PutNumber(bmp, 18, 2, 4);
+  PutNumber(bmp, 22, 2, 4);
+  PutNumber(bmp, 28, 8, 2);
+  PutNumber(bmp, 30, 1, 4);
+  bmp[54 + 4 * 7] = 70, bmp[54 + 4 * 8] = 80;
+  bmp.insert(bmp.end(), {255, 7, 255, 8, 0, 3, 8, 8, 8, 0, 0, 0, 0, 3, 8, 7, 8, 0, 0, 1});
+  const WholeImage whole = WholeOf(Padded(bmp));
+  EXPECT_EQ(whole.pixels, (std::vector<uint8_t>{0, 0, 80, 0, 0, 70, 0, 0, 70, 0, 0, 70}));
+}
+
 TEST(WholeDecoder, ChargesItsMemory) {
   for (const Sample& sample : Samples()) {
     MemoryBudget budget(2000);
