@@ -149,6 +149,20 @@ void PutNumber(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t co
   for (size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
 }
 
+// Returns the headers of a BMP of side × side pixels, with `further` zero bytes of masks or
+// palette; its pixels begin after them.
+std::vector<uint8_t> BmpHeader(uint64_t side, uint64_t bits, uint64_t compression, size_t further) {
+  std::vector<uint8_t> bmp(14 + 40 + further);
+  bmp[0] = 'B', bmp[1] = 'M';
+  PutNumber(bmp, 10, bmp.size(), 4);
+  PutNumber(bmp, 14, 40, 4);
+  PutNumber(bmp, 18, side, 4);
+  PutNumber(bmp, 22, side, 4);
+  PutNumber(bmp, 28, bits, 2);
+  PutNumber(bmp, 30, compression, 4);
+  return bmp;
+}
+
 // Sets the sides in the header to 60,000.
 std::vector<uint8_t> BombOf(const Sample& sample) {
   std::vector<uint8_t> bomb = sample.bytes;
@@ -233,14 +247,7 @@ TEST(WholeDecoder, RefusesATiffOfTilesFarLargerThanTheImage) {
 }
 
 TEST(WholeDecoder, MovesOfABmpCannotLeaveTheRow) {
-  std::vector<uint8_t> bmp(14 + 40 + 1024);
-  bmp[0] = 'B', bmp[1] = 'M';
-  PutNumber(bmp, 10, bmp.size(), 4);
-  PutNumber(bmp, 14, 40, 4);
-  PutNumber(bmp, 18, 2, 4);
-  PutNumber(bmp, 22, 2, 4);
-  PutNumber(bmp, 28, 8, 2);
-  PutNumber(bmp, 30, 1, 4);
+  std::vector<uint8_t> bmp = BmpHeader(2, 8, 1, 1024);
   constexpr size_t kMoves = (size_t{1} << 31) / 255 + 2;  // an int would overflow
   const size_t moves = bmp.size();
   bmp.resize(moves + 4 * kMoves);
@@ -419,14 +426,7 @@ TEST(WholeDecoder, RefusesAPnmOfTwoBytes) {
 
 TEST(WholeDecoder, BitFieldsOfABmp) {
   const auto bmp = [](uint64_t bits, const std::vector<uint32_t>& masks) {
-    std::vector<uint8_t> file(14 + 40 + 16);
-    file[0] = 'B', file[1] = 'M';
-    PutNumber(file, 10, file.size(), 4);
-    PutNumber(file, 14, 40, 4);
-    PutNumber(file, 18, 1, 4);
-    PutNumber(file, 22, 1, 4);
-    PutNumber(file, 28, bits, 2);
-    PutNumber(file, 30, 3, 4);
+    std::vector<uint8_t> file = BmpHeader(1, bits, 3, 16);
     for (size_t i = 0; i < masks.size(); ++i) PutNumber(file, 54 + 4 * i, masks[i], 4);
     file.insert(file.end(), {1, 2, 3, 4});
     return file;
@@ -446,14 +446,7 @@ TEST(WholeDecoder, BitFieldsOfABmp) {
 
 // Runs of 2 bytes and 255 pixels in rows of 2.
 TEST(WholeDecoder, RunsOfABmpEndWithTheRow) {
-  std::vector<uint8_t> bmp(14 + 40 + 1024);
-  bmp[0] = 'B', bmp[1] = 'M';
-  PutNumber(bmp, 10, bmp.size(), 4);
-  PutNumber(bmp, 14, 40, 4);
-  PutNumber(bmp, 18, 2, 4);
-  PutNumber(bmp, 22, 2, 4);
-  PutNumber(bmp, 28, 8, 2);
-  PutNumber(bmp, 30, 1, 4);
+  std::vector<uint8_t> bmp = BmpHeader(2, 8, 1, 1024);
   bmp[54 + 4 * 7] = 70, bmp[54 + 4 * 8] = 80;
   bmp.insert(bmp.end(), {255, 7, 255, 8, 0, 3, 8, 8, 8, 0, 0, 0, 0, 3, 8, 7, 8, 0, 0, 1});
   const WholeImage whole = WholeOf(Padded(bmp));
