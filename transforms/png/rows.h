@@ -19,8 +19,8 @@ class RowReader {
  public:
   explicit RowReader(MemoryBudget& budget) : memory_(budget) {}
 
-  // What must grow before rows of images with this header are read: memory for an Inflater and two
-  // rows.
+  // The memory must grow by this before rows of images with this header are read: it holds an
+  // Inflater and two rows.
   Growth Room(const Header& header);
 
   // `file`: what `header` and `layout` were read from; it must stay valid while rows are read.

@@ -54,7 +54,7 @@ struct Bitmap {
 
 Error Bad(const std::string& what, uint64_t at) { return Damaged(ImageFormat::kBmp, what, at); }
 
-// Those of the header, or the usual ones: 5 bits a channel, or 8.
+// Reads the bit fields of the header, or takes the usual ones: 5 bits a channel, or 8.
 void ReadFields(std::span<const uint8_t> bytes, size_t header_bytes, Bitmap& bitmap) {
   if (bitmap.bits != 16 && bitmap.bits != 32) return;
   constexpr size_t kMasksAt = kFileHeader + kInfoHeader, kWithAlpha = 56;

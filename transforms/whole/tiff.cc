@@ -102,7 +102,7 @@ Status CheckDirectory(const Libtiff& library, std::span<const uint8_t> bytes) {
   return Damaged(ImageFormat::kTiff, "a directory of more bytes than the file has", directory);
 }
 
-// What the samples mean.
+// The tags that say how many samples a pixel has, of how many bits, and what they mean.
 struct Samples {
   uint16_t bits = 1, count = 1;  // of a sample; of a pixel's samples
   uint16_t photometric = PHOTOMETRIC_MINISBLACK;

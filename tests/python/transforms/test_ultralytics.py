@@ -81,7 +81,7 @@ def of_labels(labels):
 
 
 class Given:
-    """Gives Ultralytics the numbers that it would draw, in place of the module `random`."""
+    """Gives Ultralytics the numbers that it would draw, instead of the module `random`."""
 
     def __init__(self, numbers):
         self.numbers = iter(numbers)
@@ -101,7 +101,7 @@ def mosaic_of(monkeypatch, labels, n, mosaic, scale, translate):
     canvas_x, canvas_y, width, height = mosaic["canvas"]
     middle = canvas_x + width / 2, canvas_y + height / 2
     factor = mosaic["scale"]
-    # Where the images meet on the canvas, whose middle is at (SIZE, SIZE).
+    # The images meet at (x, y) on the canvas, whose middle is at (SIZE, SIZE).
     x = (mosaic["x"] - middle[0]) / factor + SIZE
     y = (mosaic["y"] - middle[1]) / factor + SIZE
     numbers = [0, *(parts.get(part, 0) for part in (1, 2, 3)), round(y), round(x)]

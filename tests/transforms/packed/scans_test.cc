@@ -47,8 +47,8 @@ TEST(PackedScans, OfRandomCoefficients) {
     options.scans = kScripts[random.Below(kScripts.size())];
     options.restart_interval = random.Below(3) == 0 ? 1 + static_cast<int>(random.Below(300)) : 0;
     std::vector<int16_t> coefficients(CountOf(options));
-    // Of the blocks, and of the coefficients of the others, these many are zero; the others are
-    // around a power of two.
+    // `empty` and `one_in` say how many blocks, and how many coefficients of the other blocks, are
+    // zero; the other coefficients are close to a power of two.
     const uint64_t empty = random.Below(3),
                    one_in = 1 + random.Below(random.Below(3) == 0 ? 60 : 3);
     const uint64_t most = uint64_t{1} << random.Below(4);

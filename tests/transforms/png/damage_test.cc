@@ -163,7 +163,7 @@ TEST(PngDamage, ErrorsNameTheCause) {
   EXPECT_EQ(ErrorOfBytes(fewer, {0, 0, 64, 1}).cause, "");  // those rows are there
 }
 
-// Those that libspng refuses. Colors may be missing.
+// libspng refuses the same palettes. A palette may have fewer colors than the depth allows.
 TEST(PngDamage, RefusesPalettesOfImpossibleSizes) {
   for (const int bits : {1, 2, 4, 8}) {
     const size_t most = size_t{3} << bits;
