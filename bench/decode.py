@@ -1,16 +1,21 @@
 """Decodes whole photographs to RGB arrays: stoker.decode_image next to other decoders for Python.
 
-    python bench/decode.py PHOTOS [--rounds 7] [--images 200] [--core 0] [--paths] [--only NAME ...]
+    python bench/decode.py PHOTOS [--rounds 7] [--images 200] [--threads 1] [--cores 0] [--paths]
+        [--only NAME ...]
 
 Each decoder that can be imported is called as by imread-benchmark (github.com/ternaus/imread_benchmark), to
-which the folder beside this file adds stoker: on one thread of one core, with the bytes of JPEGs in memory,
-or with --paths with their paths, in the page cache. Decoders take turns: each decodes all photographs once in
-a round, and the order changes from round to round. "stoker, two" is decode_images with one worker. Printed:
-microseconds of CPU time for a photograph, and stoker's speed as a multiple of each, of the same round: median
-(least - most).
+which the folder beside this file adds stoker: with the bytes of JPEGs in memory, or with --paths with their
+paths, in the page cache. Decoders take turns: each decodes all photographs once in a round, and the order
+changes from round to round. With --threads, as many threads of Python share the photographs. "stoker, batch"
+is decode_images with one worker for each core and 16 photographs a call.
+
+Printed: microseconds of CPU time for a photograph, and stoker's speed as a multiple of each, of the same
+round: median (least - most); photographs per second of wall time; how many were decoded in all rounds, and
+how many failed.
 """
 
 import argparse
+import concurrent.futures
 import importlib
 import io
 import os
@@ -26,8 +31,8 @@ def stoker_one(stoker):
     return stoker.decode_image
 
 
-def stoker_two(stoker):
-    runtime = stoker.Runtime(threads=1)
+def stoker_batch(stoker):
+    runtime = stoker.Runtime(threads=len(os.sched_getaffinity(0)))
     return lambda images: stoker.decode_images(images, runtime=runtime)
 
 
@@ -104,7 +109,7 @@ def reading(decode):
 # (name, module, function that makes a decoder of a path or of bytes)
 DECODERS = [
     ("stoker", "stoker", stoker_one),
-    ("stoker, two", "stoker", stoker_two),
+    ("stoker, batch", "stoker", stoker_batch),
     ("pillow", "PIL.Image", pillow),
     ("opencv", "cv2", opencv),
     ("torchvision", "torchvision", torchvision),
@@ -133,15 +138,40 @@ def made(only):
     return found
 
 
-def seconds(name, decode, images):
-    start = time.process_time()
-    if name == "stoker, two":
-        for first in range(0, len(images), 16):
-            decode(images[first : first + 16])
-    else:
-        for image in images:
+def failures(decode, images):
+    """Decodes the images one after another; returns how many failed."""
+    failed = 0
+    for image in images:
+        try:
             decode(image)
-    return time.process_time() - start
+        except Exception:
+            failed += 1
+    return failed
+
+
+class Turns:
+    """What a decoder's turns took."""
+
+    def __init__(self):
+        self.microseconds, self.per_second, self.decoded, self.failed = [], [], 0, 0
+
+    def take(self, name, decode, images, threads):
+        """Decodes the images, with `threads` threads of Python."""
+        cpu, wall = time.process_time(), time.monotonic()
+        if name == "stoker, batch":
+            failed = 0
+            for at in range(0, len(images), 16):
+                decode(images[at : at + 16])
+        elif threads == 1:
+            failed = failures(decode, images)
+        else:
+            with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+                shares = [images[at::threads] for at in range(threads)]
+                failed = sum(pool.map(lambda share: failures(decode, share), shares))
+        self.microseconds.append((time.process_time() - cpu) / len(images) * 1e6)
+        self.per_second.append(len(images) / (time.monotonic() - wall))
+        self.decoded += len(images) - failed
+        self.failed += failed
 
 
 def spread(values, digits):
@@ -153,28 +183,33 @@ def main():
     parser.add_argument("photos")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--images", type=int, default=200)
-    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cores", default="0")
     parser.add_argument("--paths", action="store_true")
     parser.add_argument("--only", nargs="*", metavar="NAME")
     args = parser.parse_args()
-    os.sched_setaffinity(0, {args.core})
+    os.sched_setaffinity(0, {int(core) for core in args.cores.split(",")})
 
     images = [str(p) if args.paths else p.read_bytes() for p in photographs(args.photos)[: args.images]]
     decoders = made(args.only)
     for name, decode in list(decoders.items()):
         try:
-            seconds(name, decode, images)  # a warm-up
+            decode(images[:1] if name == "stoker, batch" else images[0])
         except Exception as error:
             print(f"{name}: left out: {error}"[:120], file=sys.stderr)
             del decoders[name]
-    times = {name: [] for name in decoders}
+    for name, decode in decoders.items():
+        Turns().take(name, decode, images, args.threads)  # a warm-up
+    turns = {name: Turns() for name in decoders}
     for turn in range(args.rounds):
         names = list(decoders)
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            times[name].append(seconds(name, decoders[name], images) / len(images) * 1e6)
-    for name, each in sorted(times.items(), key=lambda item: statistics.median(item[1])):
-        ratios = [theirs / ours for theirs, ours in zip(each, times["stoker"])]
-        print(f"{name:14}{spread(each, 0):>22} us{spread(ratios, 2):>24}")
+            turns[name].take(name, decoders[name], images, args.threads)
+    for name, each in sorted(turns.items(), key=lambda item: statistics.median(item[1].microseconds)):
+        ratios = [theirs / ours for theirs, ours in zip(each.microseconds, turns["stoker"].microseconds)]
+        speed = f"{statistics.median(each.per_second):.0f}/s"
+        print(f"{name:14}{spread(each.microseconds, 0):>22} us{spread(ratios, 2):>24}{speed:>9}"
+              f"{each.decoded:>9} decoded, {each.failed} failed")  # fmt: skip
 
 
 if __name__ == "__main__":
