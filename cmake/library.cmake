@@ -51,9 +51,9 @@ endif()
 
 # The exported symbols: the names that the headers declare.
 set(stoker_exported_headers ${stoker_public_headers})
-if(STOKER_PYTHON)  # the extension module looks behind them, too
-  file(GLOB sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
-    bindings/python/*.cc bindings/python/batches/*.cc bindings/python/sources/*.cc)
+if(STOKER_PYTHON)  # and those that the extension module and the command of the Python package use
+  file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+    bindings/cli/*.cc bindings/python/*.cc)
   foreach(source IN LISTS sources)
     stoker_reached_headers(${source} reached)
     list(APPEND stoker_exported_headers ${reached})

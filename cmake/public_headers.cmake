@@ -48,21 +48,27 @@ function(stoker_copy_public_headers folder)
   endif()
 endfunction()
 
-# The classes and functions of namespace stoker that `headers` declare.
+# The classes and functions that `headers` declare, as named in namespace stoker: Loader, packed::PackedFile.
 function(stoker_declared_names headers classes functions)
   set(found_classes)
   set(found_functions)
   foreach(header IN LISTS headers)
     file(READ ${PROJECT_SOURCE_DIR}/${header} text)
     string(REGEX REPLACE "\\[\\[[a-z]+\\]\\] " "" text "\n${text}")
+    set(nested)
+    if(text MATCHES "\nnamespace stoker::([a-z0-9_:]+) {")
+      set(nested ${CMAKE_MATCH_1}::)
+    endif()
     string(REGEX MATCHALL "\n(class|struct) [A-Za-z0-9_]+[^;{\n]*{" matches "${text}")
     list(TRANSFORM matches REPLACE "\n(class|struct) ([A-Za-z0-9_]+).*" "\\2")
+    list(TRANSFORM matches PREPEND "${nested}")
     list(APPEND found_classes ${matches})
     # Up to the parenthesis of a declaration that begins a line, or of one whose type has a line of
     # its own.
     string(REGEX MATCHALL "\n([A-Za-z][A-Za-z0-9_:<>,\\*& ]*[ \\*&])?[A-Za-z0-9_]+\\(" matches
       "${text}")
     list(TRANSFORM matches REPLACE ".*[ \\*&\n]([A-Za-z0-9_]+)\\($" "\\1")
+    list(TRANSFORM matches PREPEND "${nested}")
     list(APPEND found_functions ${matches})
   endforeach()
   list(REMOVE_DUPLICATES found_classes)
