@@ -42,8 +42,9 @@ struct ImageFolderOptions {
 // torchvision. `class_names` affect labels, not the samples or their order.
 //
 // Images are recognised by the extensions of torchvision and Keras (.jpg .jpeg .png .ppm .bmp .pgm
-// .tif .tiff .webp .gif, any case); the bytes decide later. Unlike torchvision, hidden files and
-// folders (leading dot) are skipped: thumbnails and ".ipynb_checkpoints" are not training data.
+// .tif .tiff .webp .gif) and of further formats that are decoded (.avif .heic .heif .hif .jp2 .j2k
+// .j2c .jpc .dib .pnm .pbm), in any case; the bytes decide later. Unlike torchvision, hidden files
+// and folders (leading dot) are skipped: thumbnails and ".ipynb_checkpoints" are not training data.
 // Pipes, sockets and devices are skipped, too.
 //
 // Symbolic links to files and folders are followed. A folder that two links lead to is listed

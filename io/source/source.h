@@ -64,9 +64,9 @@ struct SkippedFiles {
   // Adds a sample of an archive, which may have any bytes as its extension.
   void AddSample(std::string_view extension, const std::string& name);
 
-  // ".exr 10, .heic 2"
+  // ".exr 10, .jxl 2"
   std::string Counts() const;
-  // "12 image files are skipped, because … (.exr 10, .heic 2)". Safe to print.
+  // "12 image files are skipped, because … (.exr 10, .jxl 2)". Safe to print.
   std::string Summary() const;
   // The summary with the example and advice; empty if nothing was skipped.
   std::string Warning() const;

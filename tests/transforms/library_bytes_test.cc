@@ -5,8 +5,13 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +27,8 @@
 #include "transforms/webp/container.h"
 #include "transforms/webp/decoder.h"
 #include "transforms/webp/library_bytes.h"
+#include "transforms/whole/decoder.h"
+#include "transforms/whole/format.h"
 
 // glibc's own functions, under their other names.
 extern "C" {
@@ -29,18 +36,22 @@ extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
 void __libc_free(void*);
 // NOLINTEND(readability-identifier-naming)
 }
 
 namespace {
 
-int64_t held = 0, peak = 0;
+std::atomic<int64_t> held{0}, peak{0};
+std::atomic<size_t> largest{SIZE_MAX};  // beyond it, there is no memory
 
 void* Counted(void* memory) {
   if (memory == nullptr) return nullptr;
-  held += static_cast<int64_t>(malloc_usable_size(memory));
-  peak = std::max(peak, held);
+  const auto bytes = static_cast<int64_t>(malloc_usable_size(memory));
+  const int64_t now = held.fetch_add(bytes) + bytes;
+  for (int64_t most = peak; now > most && !peak.compare_exchange_weak(most, now);) {
+  }
   return memory;
 }
 
@@ -51,11 +62,19 @@ void Uncount(void* memory) {
 }  // namespace
 
 extern "C" {
-void* malloc(size_t size) { return Counted(__libc_malloc(size)); }
+void* malloc(size_t size) { return size > largest ? nullptr : Counted(__libc_malloc(size)); }
 void* calloc(size_t count, size_t size) { return Counted(__libc_calloc(count, size)); }
 void* realloc(void* memory, size_t size) {
   Uncount(memory);
   return Counted(__libc_realloc(memory, size));
+}
+void* memalign(size_t alignment, size_t size) {
+  return size > largest ? nullptr : Counted(__libc_memalign(alignment, size));
+}
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  *memory = memalign(alignment, size);
+  return *memory == nullptr ? ENOMEM : 0;
 }
 void free(void* memory) {
   Uncount(memory);
@@ -92,7 +111,8 @@ class OneRow final : public RowSink {
 template <typename Decoder>
 uint64_t PeakOf(Decoder& decoder, const std::vector<uint8_t>& file, const Rect& region,
                 OneRow& sink) {
-  const int64_t before = peak = held;
+  const int64_t before = held;
+  peak = before;
   EXPECT_TRUE(decoder.Open(Unpadded(file)).ok());
   const Status status = decoder.Decode(region, sink);
   EXPECT_TRUE(status.ok()) << status.error().ToString();
@@ -216,6 +236,62 @@ TEST(LibraryBytes, WebpStaysWithinItsCharge) {
           << kind.width << " × " << kind.height << " lossless " << lossless;
     }
   }
+}
+
+// Decodes a file whose format is known.
+struct KnownFormat {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) { return decoder.Open(bytes, format); }
+  Status Decode(const Rect& region, RowSink& sink) { return decoder.Decode(region, sink); }
+
+  WholeDecoder decoder;
+  ImageFormat format;
+};
+
+TEST(LibraryBytes, FormatsThatAreDecodedWholeStayWithinTheirCharge) {
+  OneRow sink;
+  for (const auto& entry : std::filesystem::directory_iterator(STOKER_WHOLE_FILES)) {
+    std::ifstream stream(entry.path(), std::ios::binary);
+    const std::vector<uint8_t> file = Padded(std::vector<uint8_t>(
+        std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()));
+    const ImageFormat format = SniffFormat(Unpadded(file));
+    if (!WholeDecoder::Decodes(format) || entry.path().stem() == "larger_stream") continue;
+    const Result<whole::Header> header = whole::FormatOf(format)->read_header(Unpadded(file));
+    if (!header.ok() && header.error().code == Code::kUnimplemented) continue;  // no library
+    ASSERT_TRUE(header.ok()) << entry.path() << header.error().ToString();
+    const uint64_t rows = uint64_t{header->pixel_bytes()} * 2000 * 1500;
+    for (const Rect& region : {Rect{0, 0, 2000, 1500}, Rect{500, 300, 700, 900}}) {
+      KnownFormat decoder{WholeDecoder(), format};
+      const uint64_t used = PeakOf(decoder, file, region, sink);
+      EXPECT_GT(used * 8, header->library_bytes + rows) << entry.path();
+      EXPECT_LE(used, header->library_bytes + rows) << entry.path();
+    }
+  }
+}
+
+// libheif throws.
+TEST(LibraryBytes, AHeicWithoutMemoryIsAnError) {
+  const std::filesystem::path path(STOKER_WHOLE_FILES "/large.heic");
+  std::ifstream stream(path, std::ios::binary);
+  const std::vector<uint8_t> file((std::istreambuf_iterator<char>(stream)),
+                                  std::istreambuf_iterator<char>());
+  const whole::Format* const heic = whole::FormatOf(ImageFormat::kHeic);
+  if (heic == nullptr) GTEST_SKIP() << "built without libheif";
+  const Result<whole::Header> header = heic->read_header(file);
+  if (!header.ok()) GTEST_SKIP() << header.error().ToString();
+  const size_t stride = header->pixel_bytes() * 2000;
+  std::vector<uint8_t> pixels(stride * 1500);
+  const whole::Rows rows{0, 1500, pixels.data(), stride};
+  int refused = 0;
+  for (const size_t most : {size_t{100}, size_t{1000}, size_t{100'000}, size_t{5'000'000}}) {
+    largest = most;
+    const bool read = heic->read_header(file).ok();
+    const Status decoded = heic->decode(file, *header, rows);
+    largest = SIZE_MAX;
+    EXPECT_FALSE(decoded.ok()) << most << " " << read;
+    if (!decoded.ok() && decoded.error().code == Code::kResourceExhausted) ++refused;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_TRUE(heic->decode(file, *header, rows).ok());
 }
 
 }  // namespace

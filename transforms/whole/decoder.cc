@@ -87,7 +87,7 @@ Status WholeDecoder::State::Reserve(const Rect& region, RowSink* sink) {
     if (!begun.ok()) return AndMore(std::move(begun), needed);
   }
   if (library.Resize(header.library_bytes) && GrowAll(growths).ok()) return {};
-  return NoRoomToDecode(std::string("a ") + NameOf(format), header.size, needed);
+  return NoRoomToDecode(whole::WithArticle(format), header.size, needed);
 }
 
 // Decodes into the sink or, if that is null, to `to`.

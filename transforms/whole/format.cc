@@ -5,10 +5,16 @@ namespace {
 
 const Format* Any(ImageFormat format) {
   switch (format) {
+    case ImageFormat::kAvif:
+      return &kAvif;
     case ImageFormat::kBmp:
       return &kBmp;
     case ImageFormat::kGif:
       return &kGif;
+    case ImageFormat::kHeic:
+      return &kHeic;
+    case ImageFormat::kJpeg2000:
+      return &kJp2;
     case ImageFormat::kPnm:
       return &kPnm;
     case ImageFormat::kTiff:
@@ -46,16 +52,20 @@ Status CheckSame(ImageFormat format, const Header& first, const Header& again) {
       again.library_bytes <= first.library_bytes) {
     return {};
   }
-  return Error{.code = Code::kDataLoss,
-               .cause = std::string("the bytes of a ") + NameOf(format) +
-                        " changed after its header was read",
-               .offset = 0,
-               .advice = "Do not write to the image while it is decoded"};
+  return Error{
+      .code = Code::kDataLoss,
+      .cause = "the bytes of " + WithArticle(format) + " changed after its header was read",
+      .offset = 0,
+      .advice = "Do not write to the image while it is decoded"};
+}
+
+std::string WithArticle(ImageFormat format) {
+  return (format == ImageFormat::kAvif ? "an " : "a ") + std::string(NameOf(format));
 }
 
 Error Unsupported(ImageFormat format, const std::string& what, uint64_t offset) {
   return {.code = Code::kUnimplemented,
-          .cause = std::string("a ") + NameOf(format) + " with " + what + " is not decoded",
+          .cause = WithArticle(format) + " with " + what + " is not decoded",
           .offset = offset,
           .advice = ConvertAdvice(format)};
 }

@@ -54,7 +54,7 @@ struct Format {
 const Format* FormatOf(ImageFormat format);
 
 // One for each file of this folder.
-extern const Format kBmp, kGif, kPnm, kTiff;
+extern const Format kAvif, kBmp, kGif, kHeic, kJp2, kPnm, kTiff;
 inline constexpr Format kAbsent{};
 
 Error Damaged(ImageFormat format, const std::string& cause, uint64_t offset = 0);
@@ -62,6 +62,8 @@ Error Truncated(ImageFormat format, uint64_t offset = 0);
 // Damaged if a caller changed the bytes between read_header, whose header the rows are made for,
 // and decode, which reads it again.
 Status CheckSame(ImageFormat format, const Header& first, const Header& again);
+// "a BMP", "an AVIF".
+std::string WithArticle(ImageFormat format);
 // "a BMP with `what` is not decoded".
 Error Unsupported(ImageFormat format, const std::string& what, uint64_t offset = 0);
 

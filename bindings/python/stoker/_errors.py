@@ -112,7 +112,7 @@ class MemoryWarning(UserWarning):
 
 
 class SkippedFilesWarning(UserWarning):
-    """The folder has image files that are skipped because of their extension: GIF, HEIC, AVIF, …; or archives
+    """The folder has image files that are skipped because of their extension: JPEG XL, ICO, …; or archives
     have samples without an image.
     """
 

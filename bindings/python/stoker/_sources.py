@@ -447,10 +447,10 @@ def image_folder(
     followed. Files are opened when they are needed.
 
     Images are recognised by the extensions of torchvision and Keras: .jpg .jpeg .png .ppm .bmp .pgm .tif
-    .tiff .webp .gif, in any case. Files of other formats (.heic .avif .jp2 .jxl …) are skipped, with a
-    `SkippedFilesWarning`, and counted in `skipped`. A class folder that has nothing else is an error, as
-    with torchvision; Keras counts it as a class. Classes that are all named like splits (train, val, …) are
-    a UserWarning.
+    .tiff .webp .gif, and of further formats that are decoded (.avif .heic .jp2 …), in any case. Files of
+    others (.jxl .exr .psd …) are skipped, with a `SkippedFilesWarning`, and counted in `skipped`. A class
+    folder that has nothing else is an error, as with torchvision; Keras counts it as a class. Classes that
+    are all named like splits (train, val, …) are a UserWarning.
 
     Args:
         directory: its path.

@@ -466,10 +466,10 @@ def test_lost_end_markers_are_counted(dataset, photograph):
 def test_other_formats_are_bad_samples(dataset):
     """A loader refuses them."""
     folder, add = dataset
-    add("avif.jpg", b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(100))
+    add("jxl.jpg", b"\0\0\0\x0cJXL \r\n\x87\n" + bytes(100))
     headers = run("inspect", folder, "--json")
     assert headers.returncode == 0 and json.loads(headers.stdout)["undecodable"] == 1
-    assert json.loads(headers.stdout)["formats"]["AVIF"] == 1
+    assert json.loads(headers.stdout)["formats"]["JPEG XL"] == 1
     pixels = run("verify", folder, "--json")
     assert pixels.returncode == 1 and pixels.stderr == b""
     assert [bad["class"] for bad in json.loads(pixels.stdout)["bad"]] == ["unsupported"]

@@ -51,12 +51,12 @@ def test_two_folders_are_joined(folders, monkeypatch):
 def test_images_of_other_formats_are_a_warning(folders):
     images, masks = folders
     assert stoker.masks(images, masks, suffix="_m").skipped == {}
-    (images / "a/8.heic").write_bytes(b"x")
-    with pytest.warns(stoker.SkippedFilesWarning, match=r"1 image file is skipped.*a/8\.heic") as caught:
+    (images / "a/8.jxl").write_bytes(b"x")
+    with pytest.warns(stoker.SkippedFilesWarning, match=r"1 image file is skipped.*a/8\.jxl") as caught:
         source = stoker.masks(images, masks, suffix="_m")
-    assert source.skipped == source.subset([1]).skipped == {".heic": 1} and caught[0].filename == __file__
+    assert source.skipped == source.subset([1]).skipped == {".jxl": 1} and caught[0].filename == __file__
     (masks / "a/8_m.png").write_bytes(b"x")
-    with pytest.raises(stoker.InvalidArgumentError, match=r"'a/8_m\.png'\) has no image in .*\.heic 1"):
+    with pytest.raises(stoker.InvalidArgumentError, match=r"'a/8_m\.png'\) has no image in .*\.jxl 1"):
         stoker.masks(images, masks, suffix="_m")
 
 

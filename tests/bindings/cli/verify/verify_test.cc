@@ -83,10 +83,7 @@ TEST_F(VerifyTest, FindsEveryKindOfBadSample) {
   const std::string whole = Photo();
   File("a/good.jpg", whole);
   File("a/good.png", Text(testing::MakePng()));
-  File("b/avif.jpg", std::string("\0\0\0\x1c"
-                                 "ftypavif\0\0\0\0avifmif1miaf",
-                                 28) +
-                         whole);
+  File("b/a.jpg", std::string("\0\0\0\x0CJXL \r\n\x87\n", 12) + whole);
   File("b/cut.jpg", whole.substr(0, whole.size() - 200));
   File("b/cut.png", Text(testing::MakePng()).substr(0, 200));
   File("b/cut.webp", Text(testing::MakeWebp()).substr(0, 200));
