@@ -141,22 +141,18 @@ Error Unsupported(const char* cause, uint64_t at) {
           .advice = "Convert it to a still image"};
 }
 
-// Returns the chunks of an animation's frame, if it has one, and this is all of the image.
-Result<Chunks> OnlyFrame(std::span<const uint8_t> own, Chunks chunk, ImageSize canvas) {
+// Returns the chunks of an animation's first frame, if this is all of the image.
+Result<Chunks> FirstFrame(std::span<const uint8_t> own, Chunks chunk, ImageSize canvas) {
   while (!chunk.end() && chunk.whole() && !chunk.Is("ANMF")) chunk.Next();
   if (chunk.end()) return NoPixels(chunk.at());
   if (!chunk.whole()) return Truncated(chunk.at());
-  Chunks other = chunk;
-  for (other.Next(); !other.end(); other.Next()) {
-    if (other.Is("ANMF")) return Unsupported("animated WebP images are not supported", other.at());
-    if (!other.whole()) break;
-  }
   const std::span<const uint8_t> data = chunk.data();
   if (data.size() < kPlaceBytes) return Damaged("a frame without a place", chunk.at());
   const ImageSize size{1 + static_cast<int>(Number(data, 6, 3)),
                        1 + static_cast<int>(Number(data, 9, 3))};
   if (Number(data, 0, 3) != 0 || Number(data, 3, 3) != 0 || size != canvas) {
-    return Unsupported("an animated WebP whose frame is not as large as its canvas", chunk.at());
+    return Unsupported("an animated WebP whose first frame is not as large as its canvas",
+                       chunk.at());
   }
   return Chunks(own.first(chunk.data_end()), chunk.at() + kFrameBytes + kPlaceBytes);
 }
@@ -186,7 +182,7 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
     extended = ExtendedOf(chunk.data());
     chunk.Next();
     if ((extended->flags & kAnimation) != 0) {
-      ASSIGN_OR_RETURN(chunk, OnlyFrame(own, chunk, extended->canvas));
+      ASSIGN_OR_RETURN(chunk, FirstFrame(own, chunk, extended->canvas));
     }
   }
   // Only a file with VP8X may have chunks before its image.

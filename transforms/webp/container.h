@@ -21,8 +21,9 @@ struct Container {
   Orientation orientation = Orientation::kNormal;
 };
 
-// `bytes`: the whole file. Errors have an offset: DataLoss for damaged and truncated files;
-// Unimplemented for animations, except those of one frame that fills the canvas. Allocates nothing.
+// `bytes`: the whole file; of an animation the first frame is the image. Errors have an offset:
+// DataLoss for damaged and truncated files; Unimplemented for animations whose first frame does not
+// fill the canvas. Allocates nothing.
 Result<Container> ReadContainer(std::span<const uint8_t> bytes);
 
 // Reads only the size, from a file's first bytes; for an animation, which is not an error here, the

@@ -259,9 +259,8 @@ def test_animations():
     frames = [image_of("RGB", (30, 20), seed) for seed in range(3)]
     apng = encoded(frames[0], "PNG", save_all=True, append_images=frames[1:])
     np.testing.assert_array_equal(decoded(apng, 30, 20), np.asarray(frames[0]))
-    webp = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:])
-    with pytest.raises(stoker.UnimplementedError, match="animated WebP"):
-        decoded(webp, 30, 20)
+    webp = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+    np.testing.assert_array_equal(decoded(webp, 30, 20), np.asarray(frames[0]))
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
