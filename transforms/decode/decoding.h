@@ -76,6 +76,7 @@ struct DecodePaths {
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; the one of kNone stays 0
   uint64_t progressive = 0;                     // of those in `fast`
   uint64_t packed = 0;                          // packed JPEGs
+  uint64_t several_frames = 0;                  // animations and pages: the first was decoded
 
   // These count JPEGs that are not packed:
   uint64_t no_end_marker = 0;       // complete data, followed by zeros instead of the marker

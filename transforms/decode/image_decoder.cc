@@ -33,23 +33,28 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
     case ImageFormat::kJpeg:
       return jpeg_.Open(bytes);
     case ImageFormat::kPng:
-      return png_.Open(bytes, meaning);
+      return Noted(png_.Open(bytes, meaning));
     case ImageFormat::kWebp:
-      return webp_.Open(bytes);
+      return Noted(webp_.Open(bytes));
     case ImageFormat::kPackedJpeg:
-      return packed_.Open(bytes);
+      return Noted(packed_.Open(bytes));
     case ImageFormat::kPackedMask:
-      return mask_.Open(bytes, meaning);
+      return Noted(mask_.Open(bytes, meaning));
     case ImageFormat::kUnknown:
       return NoImage(bytes);
     default:
-      if (WholeDecoder::Decodes(format_)) return whole_.Open(bytes, format_);
+      if (WholeDecoder::Decodes(format_)) return Noted(whole_.Open(bytes, format_));
       return Error{Code::kUnimplemented,
                    std::string(NameOf(format_)) + " images are not supported",
                    {},
                    0,
                    ConvertAdvice(format_)};
   }
+}
+
+Result<ImageInfo> ImageDecoder::Noted(Result<ImageInfo> info) {
+  several_frames_ = info.ok() && info->several_frames;
+  return info;
 }
 
 const packed::PackedFile* ImageDecoder::packed_file() const {
@@ -111,11 +116,14 @@ void ImageDecoder::AdvanceBoth(ImageDecoder& a, ImageDecoder& b) {
 DecodePaths ImageDecoder::paths() const {
   DecodePaths paths = jpeg_.paths();
   paths.packed = packed_count_;
+  paths.several_frames = several_frames_count_;
   return paths;
 }
 
 Status ImageDecoder::Finish() {
-  return format_ == ImageFormat::kJpeg ? jpeg_.Finish() : std::exchange(status_, Status());
+  if (format_ == ImageFormat::kJpeg) return jpeg_.Finish();
+  several_frames_count_ += std::exchange(several_frames_, false) && status_.ok();
+  return std::exchange(status_, Status());
 }
 
 }  // namespace stoker

@@ -64,10 +64,13 @@ class ImageDecoder {
   static void AdvanceBoth(ImageDecoder& a, ImageDecoder& b);
   Status Finish();
 
-  // How JPEGs, packed or not, were decoded since the decoder was created.
+  // How images were decoded since the decoder was created. DecodeUnchanged does not count.
   DecodePaths paths() const;
 
  private:
+  // Keeps whether the image that was opened has several frames.
+  Result<ImageInfo> Noted(Result<ImageInfo> info);
+
   JpegDecoder jpeg_;
   PngDecoder png_;
   WebpDecoder webp_;
@@ -75,6 +78,8 @@ class ImageDecoder {
   PackedJpegDecoder packed_;
   PackedMaskDecoder mask_;
   uint64_t packed_count_ = 0;                   // of images whose pixels were decoded
+  uint64_t several_frames_count_ = 0;           // likewise
+  bool several_frames_ = false;                 // in the open image
   ImageFormat format_ = ImageFormat::kUnknown;  // of the open image
   Status status_;                               // of an image that was decoded in Start
 };

@@ -15,10 +15,11 @@ namespace stoker {
 struct ImageInfo {
   ImageSize size;  // as stored
   Orientation orientation = Orientation::kNormal;
-  int components = 3;        // 1: gray, 3: colour, 4: CMYK or YCCK; alpha is not counted
-  int chroma_columns = 1;    // pixels that share a chroma sample: 2 × 2 is called 4:2:0
-  int chroma_rows = 1;       // (for JPEGs and lossy WebPs; 1 × 1 for all others)
-  bool progressive = false;  // or interlaced: the top rows are complete only at the end
+  int components = 3;           // 1: gray, 3: colour, 4: CMYK or YCCK; alpha is not counted
+  bool several_frames = false;  // or pages, of which one is decoded
+  int chroma_columns = 1;       // pixels that share a chroma sample: 2 × 2 is called 4:2:0
+  int chroma_rows = 1;          // (for JPEGs and lossy WebPs; 1 × 1 for all others)
+  bool progressive = false;     // or interlaced: the top rows are complete only at the end
   ImageFormat format = ImageFormat::kJpeg;
   bool alpha = false;  // there is an alpha channel, or may be one (in a WebP)
   int bits = 8;        // or 16; rows have the upper 8

@@ -156,8 +156,12 @@ JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
   JpegHeader header;
   const int columns = frame.mcu_columns(), rows = frame.mcu_rows();
   const bool progressive = frame.process == jpeg::Process::kProgressive;
-  header.info = {frame.size, frame.orientation, frame.components,  columns,
-                 rows,       progressive,       ImageFormat::kJpeg};
+  header.info = {.size = frame.size,
+                 .orientation = frame.orientation,
+                 .components = frame.components,
+                 .chroma_columns = columns,
+                 .chroma_rows = rows,
+                 .progressive = progressive};
   header.imcu_width = 8 * columns;
   header.fancy_columns = columns == 2;
   header.scan_offset = frame.scan_offset;

@@ -144,6 +144,12 @@ void TakeMetadata(const Chunk& chunk, Walk& walk) {
   if (text && SumIsRight(walk.bytes, chunk)) FieldOf(text->kind, walk) = text;
 }
 
+// acTL, with the number of frames, comes before the pixels (PNG's third edition, 11.3.3).
+void TakeAnimation(const Chunk& chunk, Walk& walk) {
+  if (chunk.type != Type("acTL") || walk.layout.data.end != 0 || chunk.data.size() < 4) return;
+  walk.layout.several_frames = U32(chunk.data, 0) > 1;
+}
+
 // Returns the orientation, in Pillow's order: eXIf, its text form only where there is none, XMP.
 Orientation FindOrientation(const Walk& walk) {
   const std::optional<Text>& exif = walk.exif ? walk.exif : walk.profile;
@@ -182,6 +188,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
   if (chunk.type == Type("PLTE")) return TakePalette(chunk, walk);
   if (!chunk.critical()) {
     TakeMetadata(chunk, walk);
+    TakeAnimation(chunk, walk);
     return {};
   }
   TRY(CheckSum(walk.bytes, chunk));

@@ -119,6 +119,7 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning 
       .size = header.size,
       .orientation = layout.orientation,
       .components = header.gray() || mask ? 1 : 3,
+      .several_frames = s.layout.several_frames,
       .progressive = header.interlaced,
       .format = ImageFormat::kPng,
       .alpha = header.color == png::Color::kGrayAlpha || header.color == png::Color::kRgba,

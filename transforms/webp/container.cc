@@ -157,6 +157,12 @@ Result<Chunks> FirstFrame(std::span<const uint8_t> own, Chunks chunk, ImageSize 
   return Chunks(own.first(chunk.data_end()), chunk.at() + kFrameBytes + kPlaceBytes);
 }
 
+bool HasSeveralFrames(Chunks chunk) {
+  int frames = 0;
+  for (; !chunk.end() && frames < 2; chunk.Next()) frames += chunk.Is("ANMF");
+  return frames == 2;
+}
+
 // Reads the chunks that `flags` announce. The first of several chunks counts, as in libwebp.
 Orientation FindOrientation(Chunks chunk, uint8_t flags) {
   std::optional<std::span<const uint8_t>> exif, xmp;
@@ -194,6 +200,8 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
   if (!chunk.whole()) return Truncated(chunk.at());
   Container container;
   TRY(TakeImage(chunk, extended, container));
+  container.several_frames =
+      extended && (extended->flags & kAnimation) != 0 && HasSeveralFrames(Chunks(own));
   if (extended && (extended->flags & (kExif | kXmp)) != 0) {
     container.orientation = FindOrientation(Chunks(own), extended->flags);
   }

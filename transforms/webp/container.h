@@ -16,8 +16,9 @@ struct Container {
   ImageSize size;         // both sides at least 1
   bool lossless = false;  // a chunk VP8L, else VP8
   bool alpha = false;     // the header announces alpha
-  size_t begin = 0;       // of the image's chunk, with its name and length; libwebp reads on after
-                          // the end of the chunk and of the file if data seem to go on there
+  bool several_frames = false;
+  size_t begin = 0;  // of the image's chunk, with its name and length; libwebp reads on after
+                     // the end of the chunk and of the file if data seem to go on there
   Orientation orientation = Orientation::kNormal;
 };
 

@@ -86,6 +86,7 @@ Result<ImageInfo> WebpDecoder::Open(std::span<const uint8_t> bytes) {
   const int shared = container.lossless ? 1 : 2;
   return ImageInfo{.size = container.size,
                    .orientation = container.orientation,
+                   .several_frames = container.several_frames,
                    .chroma_columns = shared,
                    .chroma_rows = shared,
                    .format = ImageFormat::kWebp,

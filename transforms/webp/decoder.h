@@ -27,7 +27,8 @@ class WebpDecoder {
   WebpDecoder& operator=(WebpDecoder&&) noexcept;
 
   // Reads the chunks' names and sizes. Errors have an offset: DataLoss for damage, and for a file
-  // that ends before its image does; Unimplemented for animations of several frames;
+  // that ends before its image does; Unimplemented for animations
+  // whose first frame does not fill the canvas;
   // ResourceExhausted beyond a limit. `bytes` must stay valid until Decode returns.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 

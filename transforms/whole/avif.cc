@@ -68,6 +68,7 @@ struct Bounds {
   uint64_t tile_pixels = 0;   // of the largest coded image
   uint64_t whole_pixels = 0;  // of it and of the image
   uint64_t bytes = 0;
+  bool several_frames = false;
 };
 
 // dav1d takes any shape of a frame that has no more pixels than the limit, and rounds its sides up
@@ -80,7 +81,7 @@ uint64_t PaddedPixels(uint64_t limit, uint64_t most_side) {
 
 Result<Bounds> BoundsOf(std::span<const uint8_t> bytes) {
   ASSIGN_OR_RETURN(const HeifItems items, ReadHeifItems(ImageFormat::kAvif, bytes));
-  Bounds bounds{.size = items.size};
+  Bounds bounds{.size = items.size, .several_frames = items.several_frames};
   for (const CodedImage& image : items.coded) {
     bounds.tile_pixels = std::max(bounds.tile_pixels, PixelsOf(image.size));
   }
@@ -152,7 +153,8 @@ class OpenAvif {
     return Header{.size = size,
                   .channels = decoder_->alphaPresent != AVIF_FALSE ? 4 : 3,
                   .orientation = OrientationOf(image),
-                  .library_bytes = bounds.bytes};
+                  .library_bytes = bounds.bytes,
+                  .several_frames = bounds.several_frames};
   }
 
   Status Decode(const Header& header, const Rows& rows) {

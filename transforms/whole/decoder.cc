@@ -71,6 +71,7 @@ Result<ImageInfo> WholeDecoder::Open(std::span<const uint8_t> bytes, ImageFormat
   return ImageInfo{.size = header.size,
                    .orientation = header.orientation,
                    .components = header.channels < 3 ? 1 : 3,
+                   .several_frames = header.several_frames,
                    .format = format,
                    .alpha = header.channels % 2 == 0,
                    .bits = header.bits};

@@ -23,7 +23,8 @@ struct Header {
   int channels = 3;  // 1: gray, 2: gray and alpha, 3: RGB, 4: RGBA
   int bits = 8;      // of a channel: 8, or 16 in the machine's byte order
   Orientation orientation = Orientation::kNormal;
-  uint64_t library_bytes = 0;  // an upper bound of the memory that Format::decode allocates
+  uint64_t library_bytes = 0;   // an upper bound of the memory that Format::decode allocates
+  bool several_frames = false;  // or pages, of which the first one is decoded
 
   size_t pixel_bytes() const { return static_cast<size_t>(channels * bits / 8); }
 };

@@ -154,11 +154,33 @@ class OpenGif {
   uint8_t transparent_ = 0;
 };
 
+// Finds a second image without decoding the first.
+bool HasSeveralFrames(std::span<const uint8_t> gif) {
+  constexpr size_t kScreen = 13, kScreenFlags = 10, kImage = 10, kImageFlags = 9;
+  const auto byte = [gif](size_t at) { return at < gif.size() ? gif[at] : uint8_t{0}; };
+  const auto palette_bytes = [](uint8_t flags) {
+    return (flags & 0x80) != 0 ? size_t{3} << ((flags & 7) + 1) : 0;
+  };
+  int images = 0;
+  for (size_t at = kScreen + palette_bytes(byte(kScreenFlags)); at < gif.size(); ++at) {
+    if (byte(at) == ',') {
+      if (++images == 2) return true;
+      at += kImage + palette_bytes(byte(at + kImageFlags)) + 1;
+    } else if (byte(at) == '!') {
+      at += 2;
+    } else {
+      return false;
+    }
+    while (byte(at) != 0) at += size_t{1} + byte(at);  // blocks of data
+  }
+  return false;
+}
+
 Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   ASSIGN_OR_RETURN(const Giflib* const library, (LoadOnce<Giflib, Load>()));
   OpenGif gif(*library, bytes);
   TRY(gif.ToFirstFrame());
-  return Header{.size = gif.Canvas()};
+  return Header{.size = gif.Canvas(), .several_frames = HasSeveralFrames(bytes)};
 }
 
 Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) {

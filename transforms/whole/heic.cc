@@ -66,9 +66,13 @@ Result<Libheif> Load() {
   return heif;
 }
 
-// Checks that all that libheif will decode is as large as the boxes say, and returns how much
-// memory it takes at most.
-Result<uint64_t> Bound(std::span<const uint8_t> bytes) {
+struct Bounds {
+  uint64_t bytes = 0;  // of memory that libheif takes at most
+  bool several_frames = false;
+};
+
+// Checks that all that libheif will decode is as large as the boxes say.
+Result<Bounds> BoundsOf(std::span<const uint8_t> bytes) {
   ASSIGN_OR_RETURN(const HeifItems items, ReadHeifItems(ImageFormat::kHeic, bytes));
   const auto pixels_of = [](ImageSize size, uint64_t more) {
     return (static_cast<uint64_t>(size.width) + more) * (static_cast<uint64_t>(size.height) + more);
@@ -83,15 +87,16 @@ Result<uint64_t> Bound(std::span<const uint8_t> bytes) {
   // are and converted. Each box is an object.
   constexpr uint64_t kBytesPerCoded = 16, kBytesPerPixel = 16, kBytesOfBoxes = 32,
                      kBytesOfDecoder = 8 << 20;
-  return coded * kBytesPerCoded + pixels_of(items.size, 0) * kBytesPerPixel +
-         items.boxes * kBytesOfBoxes + 4 * bytes.size() + kBytesOfDecoder;
+  return Bounds{coded * kBytesPerCoded + pixels_of(items.size, 0) * kBytesPerPixel +
+                    items.boxes * kBytesOfBoxes + 4 * bytes.size() + kBytesOfDecoder,
+                items.several_frames};
 }
 
 Error NoMemory() {
   return Error{Code::kResourceExhausted, "no memory left to decode a HEIC", {}, 0};
 }
 
-// A file whose Bound is known. The library throws std::bad_alloc where it has no memory.
+// A file whose Bounds are known. The library throws std::bad_alloc where it has no memory.
 class OpenHeif {
  public:
   OpenHeif(const Libheif& library, std::span<const uint8_t> bytes)
@@ -108,14 +113,15 @@ class OpenHeif {
     handle_.reset(handle);
   }
 
-  Result<Header> ReadHeader(uint64_t bound) const {
+  Result<Header> ReadHeader(const Bounds& bounds) const {
     if (handle_ == nullptr) return Failure();
     const ImageSize size{library_.handle_width(handle_.get()),
                          library_.handle_height(handle_.get())};
     if (size.width < 1 || size.height < 1) return Damaged(kFormat, "no pixels");
     return Header{.size = size,
                   .channels = library_.has_alpha(handle_.get()) != 0 ? 4 : 3,
-                  .library_bytes = bound};
+                  .library_bytes = bounds.bytes,
+                  .several_frames = bounds.several_frames};
   }
 
   Status Decode(const Header& header, const Rows& rows) {
@@ -168,17 +174,17 @@ class OpenHeif {
 
 Result<Header> ReadHeader(std::span<const uint8_t> bytes) try {
   ASSIGN_OR_RETURN(const Libheif* const library, (LoadOnce<Libheif, Load>()));
-  ASSIGN_OR_RETURN(const uint64_t bound, Bound(bytes));
-  return OpenHeif(*library, bytes).ReadHeader(bound);
+  ASSIGN_OR_RETURN(const Bounds bounds, BoundsOf(bytes));
+  return OpenHeif(*library, bytes).ReadHeader(bounds);
 } catch (const std::bad_alloc&) {
   return NoMemory();
 }
 
 Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) try {
   ASSIGN_OR_RETURN(const Libheif* const library, (LoadOnce<Libheif, Load>()));
-  ASSIGN_OR_RETURN(const uint64_t bound, Bound(bytes));
+  ASSIGN_OR_RETURN(const Bounds bounds, BoundsOf(bytes));
   OpenHeif heif(*library, bytes);
-  ASSIGN_OR_RETURN(const Header again, heif.ReadHeader(bound));
+  ASSIGN_OR_RETURN(const Header again, heif.ReadHeader(bounds));
   TRY(CheckSame(ImageFormat::kHeic, header, again));
   return heif.Decode(header, rows);
 } catch (const std::bad_alloc&) {

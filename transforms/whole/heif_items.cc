@@ -86,7 +86,9 @@ class Parser {
     ASSIGN_OR_RETURN(const std::vector<Box> top, Boxes(file_));
     for (const Box& box : top) {
       if (box.kind != "mdat") boxes_ += box.content.size();
-      if (box.kind == "moov") TRY(CheckMovie(box.content));
+      if (box.kind != "moov") continue;
+      TRY(CheckMovie(box.content));
+      several_frames_ = several_frames_ || HasSeveralFrames(box.content);
     }
     ASSIGN_OR_RETURN(const Bytes meta, Only(top, "meta"));
     if (meta.size() > kMostMetaBytes) return More("bytes in its meta box");
@@ -147,6 +149,16 @@ class Parser {
     const std::string_view text(reinterpret_cast<const char*>(movie.data()), movie.size());
     if (text.find("meta") == std::string_view::npos) return {};
     return Unsupported(format_, "a meta box in its moov box");
+  }
+
+  // A box stsz has the number of a track's frames, after its version and the size of all frames.
+  static bool HasSeveralFrames(Bytes movie) {
+    const std::string_view text(reinterpret_cast<const char*>(movie.data()), movie.size());
+    const size_t at = text.find("stsz");
+    if (at == std::string_view::npos) return false;
+    Reader reader(movie.subspan(at + 4));
+    (void)reader.Take(8);
+    return reader.Take(4) > 1;
   }
 
   Status ReadTypes(const std::vector<Box>& boxes) {
@@ -330,6 +342,7 @@ class Parser {
     HeifItems result;
     ASSIGN_OR_RETURN(result.size, SizeOf(items_[primary]));
     result.boxes = boxes_;
+    result.several_frames = several_frames_;
     std::vector<uint64_t> wanted{primary};
     std::set<uint64_t> known{primary};
     for (size_t i = 0; i < wanted.size(); ++i) {  // `wanted` grows
@@ -374,6 +387,7 @@ class Parser {
   const Bytes file_;
   Bytes idat_;
   uint64_t boxes_ = 0, links_ = 0;
+  bool several_frames_ = false;
   std::map<uint64_t, Item> items_;
   std::vector<Box> properties_;
   std::vector<Link> graph_;

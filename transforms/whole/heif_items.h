@@ -27,6 +27,7 @@ struct HeifItems {
   ImageSize size;                 // of the primary image, before it is cropped and turned
   std::vector<CodedImage> coded;  // at least one
   uint64_t boxes = 0;             // bytes of all boxes that the libraries parse
+  bool several_frames = false;    // there is a sequence of images, too (its moov box)
 };
 
 // Takes any bytes; the result refers to them. Errors: DataLoss for damaged and truncated files;

@@ -73,9 +73,11 @@ Result<Libtiff> Load() {
   return tiff;
 }
 
+// Returns whether another directory follows, which is that of a further page.
+//
 // libtiff 4.5 copies each value of a directory, and has a limit for each copy but none for all:
 // thousands of entries may name the same bytes.
-Status CheckDirectory(const Libtiff& library, std::span<const uint8_t> bytes) {
+Result<bool> CheckDirectory(const Libtiff& library, std::span<const uint8_t> bytes) {
   const auto number = [&](uint64_t at, uint64_t count) {  // 0 outside of the file
     uint64_t value = 0;
     if (at > bytes.size() || count > bytes.size() - at) return value;
@@ -98,8 +100,11 @@ Status CheckDirectory(const Libtiff& library, std::span<const uint8_t> bytes) {
            static_cast<uint64_t>(width);
   }
   constexpr uint64_t kShared = 1 << 16;  // some writers store equal values once
-  if (sum <= bytes.size() + kShared) return {};
-  return Damaged(ImageFormat::kTiff, "a directory of more bytes than the file has", directory);
+  if (sum > bytes.size() + kShared) {
+    return Damaged(ImageFormat::kTiff, "a directory of more bytes than the file has", directory);
+  }
+  const uint64_t next = number(directory + head + entries * (4 + 2 * word), word);
+  return next != 0 && next != directory && next < bytes.size();
 }
 
 // The tags that say how many samples a pixel has, of how many bits, and what they mean.
@@ -460,8 +465,10 @@ class OpenTiff {
 
 Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   ASSIGN_OR_RETURN(const Libtiff* const library, (LoadOnce<Libtiff, Load>()));
-  TRY(CheckDirectory(*library, bytes));
-  return OpenTiff(*library, bytes).ReadHeader();
+  ASSIGN_OR_RETURN(const bool pages, CheckDirectory(*library, bytes));
+  ASSIGN_OR_RETURN(Header header, OpenTiff(*library, bytes).ReadHeader());
+  header.several_frames = pages;
+  return header;
 }
 
 Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) {

@@ -43,6 +43,10 @@ std::string DecodersText(const DecodePaths& paths) {
   if (paths.no_end_marker > 0) {
     text += fmt::format("; {} without an end-of-image marker", Count(paths.no_end_marker));
   }
+  if (paths.several_frames > 0) {
+    text += fmt::format("; {} of several frames, and only the first decoded",
+                        Count(paths.several_frames));
+  }
   if (paths.scaled > 0) text += fmt::format("; {} scaled", Count(paths.scaled));
   if (paths.accepted_truncated > 0) {
     text += fmt::format("; {} truncated, and accepted", Count(paths.accepted_truncated));

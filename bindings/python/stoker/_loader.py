@@ -535,6 +535,7 @@ class Loader:
         - `read_cpu_seconds`: CPU time of the reader threads, for all loaders of the process.
         - `progressive`: Progressive JPEGs among those that stoker decoded.
         - `packed`: Packed JPEGs decoded.
+        - `several_frames`: Animated images, and files of several pages, whose first frame was decoded.
         - `no_end_marker`: JPEGs with complete data but no end-of-image marker, decoded by workers or a
           device.
         - `accepted_truncated`: JPEGs with missing data, which accept_truncated accepts.

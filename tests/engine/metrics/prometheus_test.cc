@@ -27,6 +27,7 @@ TEST(Prometheus, WritesEveryMetric) {
   stats.decoded.packed = 70;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
+  stats.decoded.several_frames = 7;
   stats.decoded.no_end_marker = 4;
   stats.decoded.accepted_truncated = 6;
   stats.decoded.scaled = 8;
@@ -123,6 +124,9 @@ stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
 # HELP stoker_jpeg_progressive_total Progressive JPEGs among those that stoker decoded.
 # TYPE stoker_jpeg_progressive_total counter
 stoker_jpeg_progressive_total{loader="train"} 90
+# HELP stoker_several_frames_total Animated images, and files of several pages, whose first frame was decoded.
+# TYPE stoker_several_frames_total counter
+stoker_several_frames_total{loader="train"} 7
 # HELP stoker_jpeg_no_end_marker_total JPEGs with complete data but no end-of-image marker, decoded by workers or a device.
 # TYPE stoker_jpeg_no_end_marker_total counter
 stoker_jpeg_no_end_marker_total{loader="train"} 4

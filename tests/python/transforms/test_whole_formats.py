@@ -290,6 +290,30 @@ def test_truncated_and_damaged(kind, tmp_path, command):
     assert "bad: 1 (" in done.stdout
 
 
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF", "TIFF", "AVIF"])
+def test_images_of_several_frames_are_counted(kind, tmp_path):
+    frames = [image_of("RGB", (60, 40), seed) for seed in range(3)]
+    moving = {"save_all": True, "append_images": frames[1:]}
+    lossless = {"lossless": True} if kind == "WEBP" else {}
+    for name, others in (("still", {}), ("moving", moving)):
+        data = encoded(frames[0], kind, **others, **lossless)
+        if kind == "AVIF":
+            expect_almost_pillows(data)
+        else:
+            expect_pillows(data)
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(data)
+        loader = stoker.Loader(stoker.image_folder(tmp_path / name), [stoker.CenterCrop(8)], batch_size=1)
+        assert len(list(loader)) == len(list(loader)) == 1
+        stats = loader.stats()  # of two epochs, and of what was decoded ahead
+        assert stats["several_frames"] == (stats["samples"] if name == "moving" else 0)
+    (tmp_path / "moving/1.png").write_bytes(data[: len(data) // 8])
+    loader = stoker.Loader(stoker.image_folder(tmp_path / "moving"), [stoker.CenterCrop(8)], batch_size=1)
+    with pytest.raises(stoker.DataLossError):
+        list(loader)
+    assert loader.stats()["several_frames"] == 0
+
+
 NAMES = {"PPM": "PNM", "JPEG2000": "JPEG 2000"}
 
 

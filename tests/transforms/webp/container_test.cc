@@ -138,11 +138,14 @@ TEST(WebpContainer, DecodesTheFirstFrameOfAnAnimation) {
   const std::vector<uint8_t> one = with({{frame(0, 63), exif}});
   EXPECT_EQ(WebpInfoOf(one).size, (ImageSize{64, 48}));
   EXPECT_EQ(WebpInfoOf(one).orientation, Orientation::kRotate180);
+  EXPECT_FALSE(WebpInfoOf(one).several_frames);
   WebpDecoder decoder;
   const auto cause = [&](const std::vector<uint8_t>& webp) {
     return ErrorOf(decoder, Padded(webp)).cause;
   };
-  EXPECT_EQ(WebpInfoOf(with({{frame(0, 63), exif, frame(2, 61)}})).size, (ImageSize{64, 48}));
+  const ImageInfo two = WebpInfoOf(with({{frame(0, 63), exif, frame(2, 61)}}));
+  EXPECT_EQ(two.size, (ImageSize{64, 48}));
+  EXPECT_TRUE(two.several_frames);
   for (const auto& [x, width] : {std::pair(2, 63), {0, 62}}) {
     EXPECT_EQ(cause(with({{frame(static_cast<uint8_t>(x), static_cast<uint8_t>(width))}})),
               "an animated WebP whose first frame is not as large as its canvas");
