@@ -26,6 +26,7 @@ struct InspectArguments {
   std::string directory;
   int64_t list_broken = 100;
   int64_t threads = 0;
+  int64_t pack = 64;
   bool json = false;
 };
 
@@ -34,6 +35,9 @@ constexpr const char* kInspectFooter =
 formats and sizes, and which are broken. A file is broken if it cannot be opened, is empty or not an
 image, or is of a format that stoker decodes and its header cannot be read. Files that are truncated
 or damaged after the header are found by `stoker verify`, which decodes each one whole.
+
+Packs a sample of the files in memory, and reports how much CPU time random crops would take if the
+folder were packed, and how large it would be.
 
 Examples:
   stoker inspect photos
@@ -70,12 +74,19 @@ Result<DatasetReport> RunInspect(const InspectArguments& given) {
   const InspectOptions options{.threads = threads,
                                .list_broken = static_cast<size_t>(given.list_broken)};
   WatchedWork work;
-  if (IsPackedSet(given.directory)) return InspectSet(given.directory, options, work.progress());
+  const InspectProgress progress = work.progress();
+  if (IsPackedSet(given.directory)) return InspectSet(given.directory, options, progress);
   TRY(CheckIsFolder("inspect", given.directory));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads, .allow_empty = true}));
   WarnOfFolder(given.directory, *source);
-  return Inspect(*source, options, work.progress());
+  ASSIGN_OR_RETURN(DatasetReport report, Inspect(*source, options, progress));
+  ASSIGN_OR_RETURN(report.packing,
+                   MeasurePacking(*source, static_cast<uint64_t>(given.pack),
+                                  [&progress, all = source->size()](uint64_t done, uint64_t total) {
+                                    return progress(all + done, all + total);
+                                  }));
+  return report;
 }
 
 Result<int> RunInspectCommand(const InspectArguments& given) {
@@ -102,6 +113,8 @@ void AddInspect(CLI::App& app, Command& chosen) {
             "number of broken files to name");
   AddNumber(*command, "--threads", given->threads, {0, 256},
             "reading threads; 0 means the cores allotted");
+  AddNumber(*command, "--pack", given->pack, {0, 10'000},
+            "number of files to pack in memory, to measure what packing the folder would gain");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kInspectFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunInspectCommand(*given); }; });

@@ -29,6 +29,7 @@ struct Broken {
 struct Counts {
   std::map<std::string, uint64_t> extensions, formats, chroma;
   std::map<int, uint64_t> orientations;
+  uint64_t sixteen_bits = 0, several_frames = 0;
   uint64_t progressive = 0, arithmetic = 0, restart_markers = 0, undecodable = 0, broken = 0;
   std::vector<Broken> listed;
   std::vector<uint64_t> bytes;
@@ -71,6 +72,8 @@ void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_br
   } else if (facts.bytes == 0) {
     ++counts.formats["empty"];
   }
+  counts.sixteen_bits += facts.sixteen_bits;
+  counts.several_frames += facts.several_frames;
   if (facts.header) Count(*facts.header, counts);
   if (facts.size) Count(*facts.size, *facts.bytes, counts);
   if (!facts.error) {
@@ -97,6 +100,8 @@ void Merge(Counts from, Counts& to) {
   Add(to.formats, from.formats);
   Add(to.chroma, from.chroma);
   Add(to.orientations, from.orientations);
+  to.sixteen_bits += from.sixteen_bits;
+  to.several_frames += from.several_frames;
   to.progressive += from.progressive;
   to.arithmetic += from.arithmetic;
   to.restart_markers += from.restart_markers;
@@ -190,6 +195,8 @@ void FillReport(Counts& counts, size_t list_broken, DatasetReport& report) {
   report.formats = std::move(counts.formats);
   report.chroma = std::move(counts.chroma);
   report.orientations = std::move(counts.orientations);
+  report.sixteen_bits = counts.sixteen_bits;
+  report.several_frames = counts.several_frames;
   report.progressive = counts.progressive;
   report.arithmetic = counts.arithmetic;
   report.restart_markers = counts.restart_markers;

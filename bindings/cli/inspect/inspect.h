@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bindings/cli/inspect/inspect_file.h"
+#include "bindings/cli/inspect/packing_gain.h"
 #include "core/result/result.h"
 #include "io/source/source.h"
 
@@ -41,6 +43,9 @@ struct DatasetReport {
 
   std::map<std::string, uint64_t> extensions;  // of the name, in lower case, with the dot
   std::map<std::string, uint64_t> formats;     // by content: "JPEG", "PNG", …; "unknown", "empty"
+  uint64_t sixteen_bits = 0;                   // files of 16 bits a channel
+  uint64_t several_frames = 0;                 // files of several frames or pages
+  std::optional<PackingGain> packing;          // nullopt unless it was measured
   uint64_t undecodable = 0;                    // sound files of formats that stoker does not decode
   uint64_t total_bytes = 0;
   Distribution bytes;  // of a file
@@ -58,7 +63,7 @@ struct DatasetReport {
 
   uint64_t broken = 0;
   std::vector<Error> broken_files;  // the first of them in the source's order; each has its file
-  double seconds = 0;
+  double seconds = 0;               // not those of measuring `packing`
 };
 
 // Called regularly, from one thread at a time; `false` ends the work with Cancelled.

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,13 +86,60 @@ struct FileInspector::State {
 
 namespace {
 
+// More chunks than files have before their frames.
+constexpr int kMostChunks = 4096;
+
+uint64_t Number(std::span<const uint8_t> bytes, std::endian order) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    value = value << 8 | bytes[order == std::endian::big ? i : bytes.size() - 1 - i];
+  }
+  return value;
+}
+
+// Looks for acTL, as png::ReadLayout does, whose first number is that of the frames.
+Result<bool> PngHasSeveralFrames(const ReadAt& at) {
+  constexpr size_t kKind = 4, kData = 8, kFrames = 4, kSum = 4;
+  uint64_t begin = png::kHeaderBytes;
+  for (int i = 0; i < kMostChunks; ++i) {
+    ASSIGN_OR_RETURN(const std::span<const uint8_t> chunk, at(begin, kData + kFrames));
+    if (chunk.size() < kData + kFrames) return false;
+    const std::string_view kind(reinterpret_cast<const char*>(&chunk[kKind]), 4);
+    if (kind == "acTL") return Number(chunk.subspan(kData), std::endian::big) > 1;
+    if (kind == "IDAT" || kind == "IEND") return false;
+    begin += kData + Number(chunk.first(kKind), std::endian::big) + kSum;
+  }
+  return false;
+}
+
+// Looks for a second ANMF, as webp::ReadContainer does.
+Result<bool> WebpHasSeveralFrames(const ReadAt& at) {
+  constexpr size_t kName = 4, kHeader = 8;
+  uint64_t begin = 12;
+  int frames = 0;
+  for (int i = 0; i < kMostChunks; ++i) {
+    ASSIGN_OR_RETURN(const std::span<const uint8_t> chunk, at(begin, kHeader));
+    if (chunk.size() < kHeader) return false;
+    const std::string_view name(reinterpret_cast<const char*>(chunk.data()), kName);
+    if (i == 0 && name != "VP8X") return false;
+    if (name == "ANMF" && ++frames == 2) return true;
+    const uint64_t length = Number(chunk.subspan(kName), std::endian::little);
+    begin += kHeader + length + length % 2;
+  }
+  return false;
+}
+
 // A library reads the header, which may be anywhere in the file.
 Status ReadWholeHeader(const ReadAt& at, FileFacts& facts) {
   constexpr uint64_t kLargest = uint64_t{1} << 30;
   if (*facts.bytes > kLargest) return {};
   ASSIGN_OR_RETURN(std::span<const uint8_t> file, at(0, static_cast<size_t>(*facts.bytes)));
   const Result<ImageInfo> info = WholeDecoder(kAnySize).Open(file, *facts.format);
-  if (info.ok()) facts.size = info->size;
+  if (info.ok()) {
+    facts.size = info->size;
+    facts.sixteen_bits = info->bits == 16;
+    facts.several_frames = info->several_frames;
+  }
   if (info.ok() || info.error().code == Code::kUnimplemented) return {};
   return info.error();
 }
@@ -115,10 +164,13 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
     ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, png::kHeaderBytes));
     ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(start));
     facts.size = header.size;
+    facts.sixteen_bits = header.bit_depth == 16;
+    ASSIGN_OR_RETURN(facts.several_frames, PngHasSeveralFrames(at));
   }
   if (*facts.format == ImageFormat::kWebp) {
     ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, webp::kSizeBytes));
     ASSIGN_OR_RETURN(facts.size, webp::ReadSize(start));
+    ASSIGN_OR_RETURN(facts.several_frames, WebpHasSeveralFrames(at));
   }
   if (WholeDecoder::Decodes(*facts.format)) return ReadWholeHeader(at, facts);
   return {};

@@ -21,6 +21,8 @@ struct FileFacts {
   std::optional<ImageFormat> format;      // nullopt if nothing could be read
   std::optional<ImageSize> size;          // as stored; of what is decoded
   std::optional<JpegDescription> header;  // of a JPEG
+  bool sixteen_bits = false;              // in a channel
+  bool several_frames = false;            // or pages
   std::optional<Error> error;
 };
 

@@ -152,8 +152,14 @@ def test_inspect_counts(made):
     ]  # fmt: skip
     assert report["total_bytes"] == sum(p.stat().st_size for p in made.rglob("*.jpg"))
     assert report["broken"] == 0
+    assert report["packing"]["measured"] == 60 and report["packing"]["failed"] == 0
     text = run("inspect", made)
     assert text.returncode == 0 and b"60" in text.stdout
+    assert b"less CPU time per crop" in text.stdout
+    few = json.loads(run("inspect", made, "--json", "--pack", 7).stdout)
+    assert few["packing"]["measured"] == 7
+    assert json.loads(run("inspect", made, "--json", "--pack", 0).stdout)["packing"] is None
+    assert run("inspect", made, "--pack", 10_001).returncode == 2
 
 
 def test_an_index_changes_no_pixel(made, tmp_path):
@@ -226,8 +232,10 @@ def test_pack_takes_the_place_of_the_folder(made, tmp_path):
     assert f"{report['packed']} packed, {60 - report['packed']} libjpeg-turbo" in text
     assert len(digests) == 1
     inspected = [json.loads(run("inspect", folder, "--json").stdout) for folder in (made, packed)]
+    assert inspected[0]["packing"]["packed"] > 0
+    assert inspected[1]["packing"] is None
     for members in inspected:
-        for name in ("source", "list_bytes", "seconds"):
+        for name in ("source", "list_bytes", "seconds", "packing"):
             del members[name]
     assert inspected[0] == inspected[1]
     assert json.loads(run("verify", packed, "--json").stdout)["bad"] == []

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 class InspectTest : public ::testing::Test {
@@ -311,6 +312,147 @@ TEST_F(InspectTest, JsonHasTheReportsFields) {
   EXPECT_EQ(json["broken_files"][0]["offset"], 89);
   EXPECT_EQ(json["broken_files"][0]["code"], "DATA_LOSS");
   EXPECT_TRUE(json["broken_files"][2]["offset"].is_null());
+}
+
+TEST_F(InspectTest, CountsImagesOfSixteenBitsAndOfSeveralFrames) {
+  const auto save = [this](const char* path, const std::vector<uint8_t>& bytes) {
+    File(path, {bytes.begin(), bytes.end()});
+  };
+  const auto apng = [](uint8_t frames) {
+    return testing::WithChunk(
+        testing::MakePng(), "IDAT",
+        testing::PngChunk("acTL", std::vector<uint8_t>{0, 0, 0, frames, 0, 0, 0, 0}));
+  };
+  const auto webp = [](size_t frames) {
+    std::vector<uint8_t> chunks;
+    const std::vector<uint8_t> frame = testing::WebpChunk("ANMF", std::vector<uint8_t>(9001));
+    for (size_t i = 0; i < frames; ++i) chunks.insert(chunks.end(), frame.begin(), frame.end());
+    return testing::Extended(testing::MakeWebp(), 64, 48, 2, chunks);
+  };
+  const std::vector<uint8_t> text = testing::PngChunk("tEXt", std::vector<uint8_t>(20'000));
+  save("a/apng.png", apng(2));
+  save("a/apng_after_text.png", testing::WithChunk(apng(2), "acTL", text));
+  save("a/frames.webp", webp(2));
+  save("b/apng_of_one.png", apng(1));
+  save("b/one.webp", webp(1));
+  save("b/still.webp", testing::MakeWebp({.alpha = true}));
+  save("b/deep.png", testing::MakePng({.color = 0, .bit_depth = 16}));
+  Photo("b/4.jpg", {.width = 30, .height = 40});
+  const DatasetReport report = InspectFolder();
+  EXPECT_THAT(InspectText(report), HasSubstr("several frames 3, or pages"));
+  const auto json = nlohmann::json::parse(InspectJson(report));
+  EXPECT_EQ(json["sixteen_bits"], 1);
+  EXPECT_EQ(json["several_frames"], 3);
+  EXPECT_EQ(json["formats"]["PNG"], 4);
+  EXPECT_EQ(json["broken"], 0);
+  EXPECT_EQ(FileInspector::InspectBytes(apng(2)).several_frames, true);
+}
+
+TEST_F(InspectTest, CountsFramesAndBitsOfFormatsThatLibrariesDecode) {
+  FileInspector inspector;
+  for (const auto& [name, several, sixteen] :
+       {std::tuple("frames.gif", true, false), std::tuple("P.gif", false, false),
+        std::tuple("frames.avif", true, false), std::tuple("RGB.avif", false, false),
+        std::tuple("I16.tif", false, true)}) {
+    const FileFacts facts = inspector.Inspect(std::string(STOKER_WHOLE_IMAGES "/") + name);
+    EXPECT_FALSE(facts.error) << name;
+    if (!facts.size) continue;  // its library is not installed
+    EXPECT_EQ(facts.several_frames, several) << name;
+    EXPECT_EQ(facts.sixteen_bits, sixteen) << name;
+  }
+}
+
+// A sparse file may have many chunks of no bytes.
+TEST_F(InspectTest, StopsAtAPngOfChunksWithoutEnd) {
+  const std::vector<uint8_t> png = testing::MakePng();
+  File("a.png", {png.begin(), png.begin() + 33});
+  fs::resize_file(root_ / "a.png", uint64_t{1} << 40);
+  EXPECT_EQ(InspectFolder().several_frames, 0u);
+}
+
+TEST_F(InspectTest, MeasuresPackingOnASample) {
+  for (int i = 0; i < 20; ++i) {
+    Photo("a/" + std::to_string(i) + ".jpg",
+          {.width = 200, .height = 150, .progressive = i % 2 == 0});
+  }
+  const std::vector<uint8_t> webp = testing::MakeWebp();
+  File("b/1.webp", {webp.begin(), webp.end()});  // stored as it is
+  const uint64_t bytes = InspectFolder().total_bytes;
+  File("b/2.jpg", "not an image");
+  File("b/3.jpg", "");
+  const std::string cut = Photo({.width = 200, .height = 150});
+  File("b/4.jpg", cut.substr(0, cut.size() / 2));
+  fs::create_symlink("nowhere", root_ / "b/5.jpg");
+  File("b/6.jpg", cut);
+  fs::resize_file(root_ / "b/6.jpg", uint64_t{1} << 40);
+  auto source = ImageFolder(root_.string()).value();
+  const PackingGain all = MeasurePacking(*source, 1000).value().value();
+  EXPECT_EQ(all.measured, 21u);
+  EXPECT_EQ(all.packed, 20u);
+  EXPECT_EQ(all.failed, 4u);
+  EXPECT_EQ(all.too_large, 1u);
+  EXPECT_EQ(all.file_bytes, bytes);
+  EXPECT_GT(all.packed_bytes, webp.size());
+  EXPECT_GT(all.file_seconds, 0);
+  EXPECT_GT(all.packed_seconds, 0);
+  const PackingGain some = MeasurePacking(*source, 5).value().value();
+  EXPECT_EQ(some.measured + some.failed + some.too_large, 5u);
+  EXPECT_GE(some.packed, 3u);
+  EXPECT_FALSE(MeasurePacking(*source, 0).value());
+}
+
+TEST_F(InspectTest, AFolderMayHaveNothingToPack) {
+  const std::vector<uint8_t> webp = testing::MakeWebp();
+  File("1.webp", {webp.begin(), webp.end()});
+  auto source = ImageFolder(root_.string()).value();
+  DatasetReport report = InspectFolder();
+  report.packing = MeasurePacking(*source, 64).value();
+  EXPECT_EQ(report.packing->packed, 0u);
+  EXPECT_EQ(report.packing->packed_bytes, webp.size());
+  EXPECT_EQ(report.packing->packed_seconds, report.packing->file_seconds);
+  EXPECT_THAT(InspectText(report), HasSubstr("no file would be packed (of 1 of 1 sample)"));
+}
+
+TEST_F(InspectTest, MeasuringPackingReportsProgressAndStops) {
+  for (int i = 0; i < 5; ++i) File(std::to_string(i) + ".jpg", "x");
+  auto source = ImageFolder(root_.string()).value();
+  uint64_t last = 0;
+  EXPECT_TRUE(MeasurePacking(*source, 3, [&](uint64_t done, uint64_t total) {
+                EXPECT_EQ(total, 3u);
+                EXPECT_EQ(done, ++last);
+                return true;
+              }).ok());
+  EXPECT_EQ(last, 3u);
+  const auto stopped = MeasurePacking(*source, 3, [](uint64_t, uint64_t) { return false; });
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, Code::kCancelled);
+}
+
+TEST_F(InspectTest, ReportsWhatPackingWouldGain) {
+  File("1.jpg", "x");
+  DatasetReport report = InspectFolder();
+  EXPECT_THAT(InspectText(report), Not(HasSubstr("packing")));
+  EXPECT_TRUE(nlohmann::json::parse(InspectJson(report))["packing"].is_null());
+  report.packing = {.measured = 5,
+                    .packed = 4,
+                    .too_large = 2,
+                    .failed = 3,
+                    .file_bytes = 1000,
+                    .packed_bytes = 1170,
+                    .file_seconds = 2.9,
+                    .packed_seconds = 1};
+  EXPECT_THAT(InspectText(report),
+              HasSubstr("2.9x less CPU time per crop, 1.17x the size (measured on 5 of 1 sample; 2 "
+                        "too large to measure; 3 could not be decoded)"));
+  const auto json = nlohmann::json::parse(InspectJson(report))["packing"];
+  EXPECT_EQ(json["measured"], 5);
+  EXPECT_EQ(json["packed"], 4);
+  EXPECT_EQ(json["too_large"], 2);
+  EXPECT_EQ(json["failed"], 3);
+  EXPECT_EQ(json["file_bytes"], 1000);
+  EXPECT_EQ(json["packed_bytes"], 1170);
+  EXPECT_EQ(json["file_seconds"], 2.9);
+  EXPECT_EQ(json["packed_seconds"], 1);
 }
 
 TEST_F(InspectTest, FindsNoDamageInRealPhotographs) {
