@@ -17,6 +17,7 @@ static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
 static_assert(static_cast<int>(ImageFormat::kQoi) == 18);
 static_assert(static_cast<int>(ImageFormat::kPackedJpeg) == 19);
 static_assert(static_cast<int>(ImageFormat::kPackedMask) == 20);
+static_assert(static_cast<int>(ImageFormat::kPackedPng) == 21);
 
 }  // namespace
 

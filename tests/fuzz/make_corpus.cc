@@ -1,5 +1,5 @@
 // make_corpus DIR: writes the seeds of the corpora of images, one small file for each kind, to the
-// folders jpeg, mask, packed, png and webp in DIR.
+// folders jpeg, mask, packed, packed_png, png and webp in DIR.
 #include <zlib.h>
 
 #include <algorithm>
@@ -20,6 +20,8 @@
 #include "tests/testing/images/sign_packed_jpeg.h"
 #include "transforms/mask/pack.h"
 #include "transforms/packed/pack.h"
+#include "transforms/png/packed/pack.h"
+#include "transforms/png/packed/packed_png.h"
 
 namespace {
 
@@ -187,6 +189,70 @@ bool WriteMasks(const std::string& folder) {
   return true;
 }
 
+// Forged packed PNGs. Checksums are mended by the fuzz target.
+bool WriteForgedPngs(const std::string& folder, std::span<const uint8_t> png) {
+  stoker::PngPacker packer(nullptr, {}, 10'000);
+  const auto pixels = packer.PackPixels(png);
+  if (!pixels.ok() || !Write(folder + "pixels.packed", {pixels->begin(), pixels->end()})) {
+    return false;
+  }
+  auto packed = packer.Pack(png);
+  if (!packed.ok()) return false;
+  std::vector<uint8_t>& bytes = packed->bytes;
+  const size_t size = bytes.size();
+  bytes.resize(size + stoker::kBufferPadding);
+  const auto file = stoker::packed_png::PackedPng::Open(std::span(bytes).first(size));
+  if (!file.ok()) return false;
+  const size_t recipe_at = size - file->recipe().size();
+  const size_t directory_at = sizeof(stoker::packed_png::FixedPart) + file->chunks().size();
+  const size_t bands = static_cast<size_t>(stoker::packed_png::BandsOf(file->header().size));
+  const auto forged = [&](const char* name, size_t at, const std::vector<uint8_t>& by) {
+    std::vector<uint8_t> other(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
+    std::ranges::copy(by, other.begin() + static_cast<ptrdiff_t>(at));
+    return Write(folder + name + ".packed", other);
+  };
+  constexpr size_t kWidthAt = 24 + 16, kHeightAt = 24 + 20, kEntry = 8;
+  const std::vector<uint8_t> largest = {0x7F, 0xFF, 0xFF, 0xFF};
+  return forged("width", kWidthAt, largest) && forged("height", kHeightAt, largest) &&
+         forged("directory", directory_at, {0xF0, 0xFF, 0xFF, 0xFF}) &&
+         forged("tile", directory_at + bands * kEntry, {0xFF, 0xFF}) &&
+         forged("recipe_equal", recipe_at, {0}) && forged("recipe_level", recipe_at + 1, {99}) &&
+         forged("recipe_runs", size - 8, {0xF6, 255, 255, 255, 255, 255, 255, 255});
+}
+
+// Packed PNGs of every kind, as they are and with some bits changed.
+bool WritePackedPngs(const std::string& folder) {
+  for (const int color : {0, 2, 3, 4, 6}) {
+    for (const int bits : {8, 16}) {
+      if (bits == 16 && color == 3) continue;
+      std::vector<uint8_t> png = MakePng({.width = 70,
+                                          .height = 35,
+                                          .color = color,
+                                          .bit_depth = bits,
+                                          .chunk_bytes = 3000,
+                                          .regions = true});
+      const size_t size = png.size();
+      png.resize(size + stoker::kBufferPadding);
+      if (color == 2 && bits == 8 && !WriteForgedPngs(folder, std::span(png).first(size))) {
+        return false;
+      }
+      auto packed = stoker::PngPacker(nullptr, {}, 10'000).Pack(std::span(png).first(size));
+      if (!packed.ok()) return false;
+      const std::string name = "color" + std::to_string(color) + "_" + std::to_string(bits);
+      if (!Write(folder + name + ".packed", packed->bytes)) return false;
+      for (const size_t times : {1, 4}) {
+        for (size_t i = 0; i < times; ++i) {
+          const size_t at = 24 + (i * 137 + times + static_cast<size_t>(color) * 31) % 700;
+          packed->bytes[at % packed->bytes.size()] ^= static_cast<uint8_t>(1 << i);
+        }
+        const std::string changed = folder + name + "_changed" + std::to_string(times);
+        if (!Write(changed + ".packed", packed->bytes)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 // Orientations in text, compressed and not: XMP, and EXIF as ImageMagick writes it.
 bool WritePngTexts(const std::string& folder) {
   std::string profile = "\nexif\n      26\n";
@@ -274,7 +340,7 @@ int main(int argc, char** argv) {
   }
   const std::string corpus = std::string(argv[1]) + "/";
   const bool done = WriteJpegs(corpus + "jpeg/") && WriteMasks(corpus + "mask/") &&
-                    WritePacked(corpus + "packed/") && WritePngs(corpus + "png/") &&
-                    WriteWebps(corpus + "webp/");
+                    WritePacked(corpus + "packed/") && WritePackedPngs(corpus + "packed_png/") &&
+                    WritePngs(corpus + "png/") && WriteWebps(corpus + "webp/");
   return done ? 0 : 1;
 }

@@ -12,6 +12,7 @@
 #include "tests/fuzz/decode/decode_jpeg.h"
 #include "tests/fuzz/decode/decode_mask.h"
 #include "tests/fuzz/decode/decode_packed.h"
+#include "tests/fuzz/decode/decode_packed_png.h"
 #include "tests/fuzz/open/open_arrow.h"
 #include "tests/fuzz/open/open_cache.h"
 #include "tests/fuzz/open/open_index.h"
@@ -56,6 +57,10 @@ TEST(Replay, CacheCorpus) { Replay(STOKER_FUZZ_CORPUS "/cache", OpenFuzzedCache)
 TEST(Replay, PackedCorpus) { Replay(STOKER_FUZZ_CORPUS "/packed", DecodeFuzzedPacked); }
 TEST(Replay, JpegCorpusPacked) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedPacked); }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
+TEST(Replay, PackedPngCorpus) {
+  Replay(STOKER_FUZZ_CORPUS "/packed_png", DecodeFuzzedPackedPng);
+  Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPackedPng);
+}
 TEST(Replay, MaskCorpus) { Replay(STOKER_FUZZ_CORPUS "/mask", DecodeFuzzedMask); }
 TEST(Replay, PngCorpusAsMasks) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedMask); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }

@@ -100,6 +100,7 @@ ImageFormat SniffFormat(std::span<const uint8_t> bytes) {
   if (Has(bytes, 0, "\x89PNG\r\n\x1A\n")) return ImageFormat::kPng;
   if (Has(bytes, 0, "\xF5stkjpg")) return ImageFormat::kPackedJpeg;
   if (Has(bytes, 0, "\xF5stkmsk")) return ImageFormat::kPackedMask;
+  if (Has(bytes, 0, "\xF5stkpng")) return ImageFormat::kPackedPng;
   if (Has(bytes, 0, "RIFF") && Has(bytes, 8, "WEBP")) return ImageFormat::kWebp;
   return SniffOther(bytes.first(std::min<size_t>(bytes.size(), kSniffBytes)));
 }
@@ -148,6 +149,8 @@ const char* NameOf(ImageFormat format) {
       return "packed JPEG";
     case ImageFormat::kPackedMask:
       return "packed mask";
+    case ImageFormat::kPackedPng:
+      return "packed PNG";
   }
   return "unknown";
 }

@@ -31,7 +31,13 @@ enum class ImageFormat {
   kQoi,
   kPackedJpeg,  // a JPEG whose coefficients are packed (transforms/packed/format.h)
   kPackedMask,  // a mask whose values are packed (transforms/mask/format.h)
+  kPackedPng,   // a PNG whose pixels are packed (transforms/png/packed/format.h)
 };
+
+// Whether PngDecoder decodes it.
+constexpr bool IsPng(ImageFormat format) {
+  return format == ImageFormat::kPng || format == ImageFormat::kPackedPng;
+}
 
 // Reads at most the first kSniffBytes; with fewer, a format may remain unknown.
 inline constexpr uint64_t kSniffBytes = 1024;

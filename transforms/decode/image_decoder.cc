@@ -24,8 +24,8 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
                  .detail = Error::Detail::kTruncated};
   }
   format_ = SniffFormat(bytes);
-  const bool other = format_ != ImageFormat::kPng && format_ != ImageFormat::kPackedMask &&
-                     format_ != ImageFormat::kUnknown;
+  const bool other =
+      !IsPng(format_) && format_ != ImageFormat::kPackedMask && format_ != ImageFormat::kUnknown;
   if (IsMask(meaning) && other) {
     return NoMask(std::string("has the format ") + NameOf(format_), 0);
   }
@@ -33,6 +33,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
     case ImageFormat::kJpeg:
       return jpeg_.Open(bytes);
     case ImageFormat::kPng:
+    case ImageFormat::kPackedPng:
       return Noted(png_.Open(bytes, meaning));
     case ImageFormat::kWebp:
       return Noted(webp_.Open(bytes));
@@ -73,7 +74,7 @@ Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const u
 }
 
 Status ImageDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
-  if (format_ == ImageFormat::kPng) return png_.DecodeUnchanged(region, to);
+  if (IsPng(format_)) return png_.DecodeUnchanged(region, to);
   if (WholeDecoder::Decodes(format_)) return whole_.DecodeUnchanged(region, to);
   return Error{Code::kFailedPrecondition, "this format is not decoded unchanged"};
 }
@@ -82,6 +83,7 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
                          Reduction reduction) {
   switch (format_) {
     case ImageFormat::kPng:
+    case ImageFormat::kPackedPng:
       status_ = png_.Decode(region, sink);
       return;
     case ImageFormat::kWebp:

@@ -21,7 +21,7 @@
 
 namespace stoker {
 
-// JPEG, PNG, WebP, packed JPEG and packed mask, and the formats of transforms/whole/; for
+// JPEG, PNG, WebP, packed JPEG, PNG and mask, and the formats of transforms/whole/; for
 // guarantees see JpegDecoder, PngDecoder, WebpDecoder, PackedJpegDecoder, PackedMaskDecoder and
 // WholeDecoder. JPEGs are decoded in pieces, the others completely in Start. Not thread-safe.
 class ImageDecoder {
@@ -51,7 +51,7 @@ class ImageDecoder {
                 Reduction reduction = 1);
 
   // Decodes `region` to `to` with the image's alpha and all 16 bits, rows without gaps; see
-  // PngDecoder and WholeDecoder. FailedPrecondition for JPEG, WebP and packed images.
+  // PngDecoder and WholeDecoder. FailedPrecondition for JPEG, WebP and packed JPEGs and masks.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
   // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "core/result/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/png/chunks.h"
+#include "transforms/png/packed/packed_png.h"
 #include "transforms/png/pixels.h"
 #include "transforms/png/rows.h"
 
@@ -68,10 +70,14 @@ struct PngDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* given)
       : limits(l), budget(given != nullptr ? *given : unlimited) {}
 
+  Result<png::Header> ReadHeader(std::span<const uint8_t> file);
   Status TakeOpened(const Rect& region);
   Status Decode(const Rect& region, const png::Pixels& convert, RowSink* sink, uint8_t* to);
   Status Reserve(const Rect& region, size_t pixel, RowSink* sink);
   Status ReadAll(const Rect& region, const png::Pixels& convert, RowSink* sink, uint8_t* to);
+  Result<const uint8_t*> NextRow(const Rect& region) {
+    return packed ? bands.Next() : rows.Next(region.x + region.width);
+  }
   Status ReadRows(const Rect& region, const png::Pixels& convert, RowSink& sink);
   Status ReadRows(const Rect& region, const png::Pixels& convert, uint8_t* to);
   std::array<int, kPasses.size()> RowsOfPasses(const Rect& region) const;
@@ -85,12 +91,14 @@ struct PngDecoder::State {
   MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
   MemoryBudget& budget;
   png::RowReader rows{budget};
+  packed_png::BandReader bands{budget};
   GrowingBuffer part{budget};    // a pass's pixels of a row of the region
   GrowingBuffer pixels{budget};  // the region of an interlaced image
 
   // State of the open image.
   bool opened = false;
-  std::span<const uint8_t> bytes;
+  std::span<const uint8_t> bytes;  // of a packed PNG its chunks
+  std::optional<packed_png::PackedPng> packed;
   png::Conversion conversion = png::Conversion::kTo8Bits;
   png::Header header;
   png::Layout layout;
@@ -105,25 +113,36 @@ PngDecoder& PngDecoder::operator=(PngDecoder&&) noexcept = default;
 Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning meaning) {
   State& s = *state_;
   s.opened = false;
-  s.bytes = bytes;
-  ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(bytes));
+  ASSIGN_OR_RETURN(const png::Header header, s.ReadHeader(bytes));
   const bool mask = IsMask(meaning);
   if (mask) TRY(CheckMask(header, meaning));
   TRY(CheckSize(header.size, s.limits, png::kHeaderBytes));
-  ASSIGN_OR_RETURN(png::Layout layout, png::ReadLayout(bytes, header));
+  if (s.packed) {
+    s.layout = s.packed->layout();
+  } else {
+    ASSIGN_OR_RETURN(s.layout, png::ReadLayout(s.bytes, header));
+  }
   s.header = header;
-  s.layout = layout;
   s.conversion = ConversionTo(meaning);
   s.opened = true;
   return ImageInfo{
       .size = header.size,
-      .orientation = layout.orientation,
+      .orientation = s.layout.orientation,
       .components = header.gray() || mask ? 1 : 3,
       .several_frames = s.layout.several_frames,
       .progressive = header.interlaced,
-      .format = ImageFormat::kPng,
+      .format = s.packed ? ImageFormat::kPackedPng : ImageFormat::kPng,
       .alpha = header.color == png::Color::kGrayAlpha || header.color == png::Color::kRgba,
       .bits = header.bit_depth == 16 ? 16 : 8};
+}
+
+Result<png::Header> PngDecoder::State::ReadHeader(std::span<const uint8_t> file) {
+  packed.reset();
+  bytes = file;
+  if (file.empty() || file[0] != packed_png::kMagic[0]) return png::ReadHeader(file);
+  ASSIGN_OR_RETURN(packed, packed_png::PackedPng::Open(file));
+  bytes = packed->chunks();
+  return packed->header();
 }
 
 std::span<const uint8_t> PngDecoder::State::Palette() const {
@@ -137,7 +156,7 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
 Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink* sink) {
   const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
   const Growth growths[] = {
-      rows.Room(header),
+      packed ? bands.Room(header) : rows.Room(header),
       {part, width},
       {pixels, sink != nullptr ? width * static_cast<size_t>(region.height) : 0}};
   const uint64_t needed = MissingBytes(growths);
@@ -184,7 +203,12 @@ Status PngDecoder::State::Decode(const Rect& region, const png::Pixels& convert,
 
 Status PngDecoder::State::ReadAll(const Rect& region, const png::Pixels& convert, RowSink* sink,
                                   uint8_t* to) {
-  rows.Start(bytes, header, layout, BytesUntil(region));
+  if (packed) {
+    bands.Start(*packed, region);
+  } else {
+    rows.Start(bytes, header, layout, BytesUntil(region));
+    for (int y = 0; !header.interlaced && y < region.y; ++y) TRY(NextRow(region));
+  }
   if (sink == nullptr) {
     return header.interlaced ? GatherPasses(region, convert, to) : ReadRows(region, convert, to);
   }
@@ -196,12 +220,10 @@ Status PngDecoder::State::ReadAll(const Rect& region, const png::Pixels& convert
 }
 
 Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert, RowSink& sink) {
-  const int right = region.x + region.width;
-  for (int y = 0; y < region.y; ++y) TRY(rows.Next(right));
   for (int done = 0; done < region.height;) {
     const MutableImageView room = sink.Reserve(region.height - done);
     for (int y = 0; y < room.size.height; ++y) {
-      ASSIGN_OR_RETURN(const uint8_t* const row, rows.Next(right));
+      ASSIGN_OR_RETURN(const uint8_t* const row, NextRow(region));
       convert.Convert(row, region.x, region.width, room.plane[0] + y * room.stride[0]);
     }
     sink.Commit(room.size.height);
@@ -212,11 +234,9 @@ Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& conver
 
 Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert, uint8_t* to) {
   const size_t stride = static_cast<size_t>(region.width) * convert.pixel_bytes();
-  for (int y = 0; y < region.y + region.height; ++y) {
-    ASSIGN_OR_RETURN(const uint8_t* const row, rows.Next(region.x + region.width));
-    if (y < region.y) continue;
+  for (int y = 0; y < region.height; ++y, to += stride) {
+    ASSIGN_OR_RETURN(const uint8_t* const row, NextRow(region));
     convert.Convert(row, region.x, region.width, to);
-    to += stride;
   }
   return {};
 }

@@ -23,6 +23,9 @@ class RowReader {
   // Inflater and two rows.
   Growth Room(const Header& header);
 
+  uint64_t memory_bytes() const { return memory_.capacity(); }
+  void FreeMemory() { memory_.Free(); }
+
   // `file`: what `header` and `layout` were read from; it must stay valid while rows are read.
   // `total`: bytes of all rows that will be read, with their filter bytes; the last one counts up
   // to what is wanted of it. Precondition: Room has grown.

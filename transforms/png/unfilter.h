@@ -28,4 +28,9 @@ void Unfilter(Filter filter, size_t pixel, std::span<const uint8_t> part, const 
 void UnfilterPlain(Filter filter, size_t pixel, std::span<const uint8_t> part, const uint8_t* above,
                    uint8_t* row);
 
+// Filters a row, or a part of it: the inverse, byte by byte. The `pixel` bytes before `row` and
+// `above` belong to the pixel before, or are zero. Writes as many bytes to `filtered`.
+void FilterPlain(Filter filter, size_t pixel, std::span<const uint8_t> row, const uint8_t* above,
+                 uint8_t* filtered);
+
 }  // namespace stoker::png

@@ -41,4 +41,13 @@ void UnfilterPlain(Filter filter, size_t pixel, std::span<const uint8_t> part, c
   }
 }
 
+void FilterPlain(Filter filter, size_t pixel, std::span<const uint8_t> row, const uint8_t* above,
+                 uint8_t* filtered) {
+  const auto before = -static_cast<ptrdiff_t>(pixel);
+  const uint8_t* at = row.data();
+  for (size_t i = 0; i < row.size(); ++i, ++at, ++above) {
+    filtered[i] = static_cast<uint8_t>(*at - Predict(filter, at[before], *above, above[before]));
+  }
+}
+
 }  // namespace stoker::png
