@@ -140,9 +140,9 @@ class PackedSource final : public SampleSource {
                                                std::span<const uint8_t> record) const override {
     const Sample& sample = index_->SampleOf(id, piece);
     const bool is_whole = record.size() == sample.bytes + kCrcBytes;
-    // A part of a packed JPEG, or all of it. Its rows have checksums, which are verified where a
-    // crop needs them.
-    if (sample.form == packed_set::Form::kPackedJpeg) {
+    // A part of a packed JPEG, or all of it, or a packed PNG. Their rows have checksums, which are
+    // verified where a crop needs them.
+    if (sample.form == packed_set::Form::kPackedJpeg || (sample.is_packed_png() && is_whole)) {
       return is_whole ? record.first(sample.bytes) : record;
     }
     if (!is_whole || !IsSoundRecord(record)) return Damaged(id, piece);

@@ -5,12 +5,14 @@
 //
 // A shard, NNNNN.stoker, has records and a description of each, so that the index can be made from
 // the shards alone. Shards are never changed. A record is the stored image and the CRC-32C of these
-// bytes (4 bytes). The image is the file as it was, or a packed JPEG (transforms/packed).
+// bytes (4 bytes). The image is the file as it was, or a packed JPEG (transforms/packed) or PNG
+// (transforms/png/packed).
 //
 // Samples may have further images, such as masks. Index and shards then have a list of the fields,
 // and version 3; a shard has the records of each sample one after another, in the order of the
 // fields. There are no classes, and samples are sorted bytewise by the paths of their first images.
 // A mask may be packed (transforms/mask): its record is that, its CRC-32C, and the file as it was.
+// So may that of a packed PNG be. An index or shard that has packed PNGs has version 4.
 #pragma once
 
 #include <array>
@@ -29,7 +31,7 @@ inline constexpr char kOtherVersion[] =
 inline constexpr SectionFileKind kIndexFile = {
     .magic = {'S', 'T', 'K', 'P', 'A', 'C', 'K', 'D'},
     .version = 2,
-    .newest = 3,
+    .newest = 4,
     .article = "a",
     .name = "packed set's index",
     .remake = "Run `stoker pack` again: it rebuilds the index from the shards",
@@ -38,7 +40,7 @@ inline constexpr SectionFileKind kIndexFile = {
 inline constexpr SectionFileKind kShardFile = {
     .magic = {'S', 'T', 'K', 'S', 'H', 'A', 'R', 'D'},
     .version = 2,
-    .newest = 3,
+    .newest = 4,
     .article = "a",
     .name = "packed set's shard",
     .remake =
@@ -47,9 +49,9 @@ inline constexpr SectionFileKind kShardFile = {
     .other_version = kOtherVersion,
     .give = "Give the folder that `stoker pack` made"};
 
-// The kind of files of a set whose samples have several images.
-constexpr SectionFileKind OfPieces(SectionFileKind kind) {
-  kind.version = kind.newest;
+// Returns the kind with the version of a file whose samples have several images, or packed PNGs.
+constexpr SectionFileKind OfVersion(SectionFileKind kind, bool has_pieces, bool has_pngs) {
+  kind.version = has_pngs ? 4 : has_pieces ? 3 : 2;
   return kind;
 }
 
@@ -63,7 +65,15 @@ inline constexpr uint64_t kMaxShardBytes = uint64_t{1} << kShardShift;
 inline constexpr uint64_t kCrcBytes = 4;
 inline constexpr uint64_t kMaxImageBytes = ~uint32_t{0};
 
-enum class Form : uint8_t { kFile = 0, kPackedJpeg = 1, kPackedMask = 2 };  // how a file is stored
+// How a file is stored.
+enum class Form : uint8_t {
+  kFile = 0,
+  kPackedJpeg = 1,
+  kPackedMask = 2,  // and the file
+  kPackedPng = 3,
+  kPackedPngAndFile = 4,
+  kEqualPng = 5,  // a packed PNG that is not restored to the byte, only to an equal PNG
+};
 
 struct Sample {
   uint64_t place = 0;       // the shard's number << 40, and the record's offset in it
@@ -81,10 +91,12 @@ struct Sample {
 
   uint32_t shard() const { return static_cast<uint32_t>(place >> kShardShift); }
   uint64_t offset() const { return place & (kMaxShardBytes - 1); }
-  // The bytes of its record: the stored image with its CRC, and the file of a packed mask.
-  uint64_t record_bytes() const {
-    return bytes + kCrcBytes + (form == Form::kPackedMask ? file_bytes : 0);
+  bool is_packed_png() const {
+    return form == Form::kPackedPng || form == Form::kPackedPngAndFile || form == Form::kEqualPng;
   }
+  bool has_file() const { return form == Form::kPackedMask || form == Form::kPackedPngAndFile; }
+  // The bytes of its record: the stored image with its CRC, and the file if it has that, too.
+  uint64_t record_bytes() const { return bytes + kCrcBytes + (has_file() ? file_bytes : 0); }
   bool IsSound() const {
     constexpr uint32_t kMaxHeight = 65535;  // of a JPEG
     return mcu_height == 0 || (form == Form::kPackedJpeg && height != 0 && height <= kMaxHeight &&

@@ -128,7 +128,10 @@ Result<uint64_t> WritePackedIndex(const std::string& path, const ImageList& list
   TRY(AddImageList(list, writer));
   TRY(writer.Add(sections::kShards, sections::ColumnBytes(shards)));
   TRY(writer.Add(sections::kSamples, sections::ColumnBytes(samples)));
-  if (!has_pieces) return writer.Commit(packed_set::kIndexFile, list.Fingerprint());
+  const bool has_pngs = std::ranges::any_of(samples, &Sample::is_packed_png) ||
+                        std::ranges::any_of(further.samples, &Sample::is_packed_png);
+  const SectionFileKind kind = packed_set::OfVersion(packed_set::kIndexFile, has_pieces, has_pngs);
+  if (!has_pieces) return writer.Commit(kind, list.Fingerprint());
   TRY(writer.Add(sections::kPieceFields, sections::ColumnBytes(further.fields)));
   TRY(writer.Add(sections::kFurtherSamples, sections::ColumnBytes(further.samples)));
   std::string paths;
@@ -136,7 +139,7 @@ Result<uint64_t> WritePackedIndex(const std::string& path, const ImageList& list
     paths.append(further.paths[i]).push_back('\0');
   }
   TRY(writer.Add(sections::kFurtherPaths, sections::ColumnBytes(paths)));
-  return writer.Commit(packed_set::OfPieces(packed_set::kIndexFile), further.fingerprint);
+  return writer.Commit(kind, further.fingerprint);
 }
 
 }  // namespace stoker

@@ -1,5 +1,6 @@
 #include "io/packed/packed_shard.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -114,11 +115,11 @@ Status PackedShardWriter::Commit() {
   TRY(writer_.Add(sections::kEntries, sections::ColumnBytes(entries_)));
   TRY(writer_.Add(sections::kEntryPaths, sections::ColumnBytes(paths_)));
   const uint64_t fingerprint = Hash64(paths_, Hash64(sections::ColumnBytes(entries_)));
-  SectionFileKind kind = packed_set::kShardFile;
-  if (!fields_.empty()) {
-    TRY(writer_.Add(sections::kPieceFields, sections::ColumnBytes(fields_)));
-    kind = packed_set::OfPieces(kind);
-  }
+  if (!fields_.empty()) TRY(writer_.Add(sections::kPieceFields, sections::ColumnBytes(fields_)));
+  const bool has_pngs =
+      std::ranges::any_of(entries_, [](const Entry& e) { return e.sample.is_packed_png(); });
+  const SectionFileKind kind =
+      packed_set::OfVersion(packed_set::kShardFile, !fields_.empty(), has_pngs);
   ASSIGN_OR_RETURN([[maybe_unused]] const uint64_t bytes, writer_.Commit(kind, fingerprint));
   return {};
 }

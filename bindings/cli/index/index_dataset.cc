@@ -95,9 +95,8 @@ class FileIndexer {
   }
 
   static bool IsDecoded(ImageFormat format) {
-    return format == ImageFormat::kJpeg || format == ImageFormat::kPng ||
-           format == ImageFormat::kWebp || format == ImageFormat::kPackedJpeg ||
-           WholeDecoder::Decodes(format);
+    return format == ImageFormat::kJpeg || IsPng(format) || format == ImageFormat::kWebp ||
+           format == ImageFormat::kPackedJpeg || WholeDecoder::Decodes(format);
   }
 
   MemoryBudget budget_{kCommonFile};

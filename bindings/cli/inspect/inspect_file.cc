@@ -15,6 +15,7 @@
 #include "transforms/packed/format.h"
 #include "transforms/packed/packed_file.h"
 #include "transforms/png/chunks.h"
+#include "transforms/png/packed/format.h"
 #include "transforms/webp/container.h"
 #include "transforms/whole/decoder.h"
 
@@ -97,10 +98,10 @@ uint64_t Number(std::span<const uint8_t> bytes, std::endian order) {
   return value;
 }
 
-// Looks for acTL, as png::ReadLayout does, whose first number is that of the frames.
-Result<bool> PngHasSeveralFrames(const ReadAt& at) {
+// Looks for acTL, as png::ReadLayout does, whose first number is that of the frames. `begin`: where
+// the chunks after the header begin.
+Result<bool> PngHasSeveralFrames(const ReadAt& at, uint64_t begin) {
   constexpr size_t kKind = 4, kData = 8, kFrames = 4, kSum = 4;
-  uint64_t begin = png::kHeaderBytes;
   for (int i = 0; i < kMostChunks; ++i) {
     ASSIGN_OR_RETURN(const std::span<const uint8_t> chunk, at(begin, kData + kFrames));
     if (chunk.size() < kData + kFrames) return false;
@@ -160,12 +161,14 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
                      }));
     facts.size = header.size;
   }
-  if (*facts.format == ImageFormat::kPng) {
-    ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, png::kHeaderBytes));
+  if (IsPng(*facts.format)) {
+    const bool is_packed = *facts.format == ImageFormat::kPackedPng;
+    const uint64_t png_at = is_packed ? sizeof(packed_png::FixedPart) : 0;
+    ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(png_at, png::kHeaderBytes));
     ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(start));
     facts.size = header.size;
     facts.sixteen_bits = header.bit_depth == 16;
-    ASSIGN_OR_RETURN(facts.several_frames, PngHasSeveralFrames(at));
+    ASSIGN_OR_RETURN(facts.several_frames, PngHasSeveralFrames(at, png_at + png::kHeaderBytes));
   }
   if (*facts.format == ImageFormat::kWebp) {
     ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, webp::kSizeBytes));

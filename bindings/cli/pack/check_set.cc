@@ -126,7 +126,7 @@ Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& opti
   ShardCheck(*source, *index).Check(check.first);
   check.damaged = check.first.size();
   DamagedPhotographs damaged(options.most_listed);
-  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> bytes{0}, equal{0}, other_zlib{0};
   TRY(ForEachSample(source->size(), options.threads, progress, [&]() -> SampleWork {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id) -> Status {
@@ -134,6 +134,8 @@ Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& opti
         Result<std::span<const uint8_t>> file = restorer->Restore(id, piece);
         if (file.ok()) {
           bytes += file->size();
+          equal += restorer->equal().count;
+          other_zlib += restorer->equal().other_zlib;
         } else if (FaultOf(file.error())) {
           damaged.Add(id * index->pieces() + piece, std::move(file).error());
         } else {
@@ -145,6 +147,7 @@ Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& opti
   }));
   damaged.MoveTo(check);
   check.bytes = bytes;
+  check.equal = {.count = equal, .other_zlib = other_zlib};
   check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return check;
 }

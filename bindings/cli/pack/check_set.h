@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/cli/for_each_sample.h"
+#include "bindings/cli/pack/restore_file.h"
 #include "core/result/result.h"
 
 namespace stoker {
@@ -21,6 +22,7 @@ struct SetCheck {
   uint64_t samples = 0;
   uint64_t images = 0;       // of all samples
   uint64_t bytes = 0;        // of the files that were restored
+  EqualPngs equal;           // restored, but not to the byte: nothing to compare them with
   uint64_t damaged = 0;      // shards with a damaged list, and damaged photographs
   std::vector<Error> first;  // of these: of shards, then of photographs in their order
   double seconds = 0;

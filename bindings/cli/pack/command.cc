@@ -39,8 +39,11 @@ struct PackArguments {
 
 constexpr const char* kPackFooter =
     R"(Packs the images of DIR into a few large files, which random crops read faster and decode for
-less CPU; and nothing is lost: `stoker unpack` gives back every file, to the byte. Each JPEG is packed,
-restored and compared. One that does not come back equal, and every other format, is stored as it is.
+less CPU; and no pixel is lost: `stoker unpack` gives back every file. Each JPEG and PNG is packed,
+restored and compared. A JPEG that does not come back to the byte, and every other format, is stored as
+it is. A PNG of an encoder whose compression cannot be reproduced is counted as `equal only`: `stoker
+unpack` writes one with the same pixels and metadata, unless --exact stores its file, too. The others
+come back to the byte with the version of zlib that packed them, and with the same pixels with any.
 
 OUT takes the place of DIR: order, labels, classes and pixels are the same, and so are batches, digests
 and the states of loaders. DIR is not changed, and not needed any more.
@@ -85,6 +88,7 @@ std::string PackText(const PackReport& report) {
                   100 * ShareOf(report.set_bytes, report.file_bytes), SizeText(report.file_bytes)));
   text.Add(fmt::format("  packed {}, stored as they are {}", report.packed,
                        report.images - report.packed));
+  if (report.equal > 0) text.Add("    ", EqualPngs{.count = report.equal}.Text());
   for (const auto& [reason, count] : report.as_they_are) {
     text.Add("    ", fmt::format("as they are: {} ({})", count, Printable(reason)));
   }
@@ -102,6 +106,7 @@ std::string PackJson(const PackReport& report) {
                                {"samples", report.samples},
                                {"images", report.images},
                                {"packed", report.packed},
+                               {"equal", report.equal},
                                {"file_bytes", report.file_bytes},
                                {"set_bytes", report.set_bytes},
                                {"share", ShareOf(report.set_bytes, report.file_bytes)},
@@ -118,6 +123,7 @@ std::string CheckText(const SetCheck& check) {
                            SizeText(check.bytes), check.seconds));
   text.Add(
       fmt::format("  damaged: {}", check.damaged == 0 ? "none" : std::to_string(check.damaged)));
+  if (check.equal.count > 0) text.Add("  ", check.equal.Text());
   for (const Error& error : check.first) text.Add("  ", Printable(error.Message(FlagOf)));
   return text.Take();
 }
@@ -131,9 +137,10 @@ std::string CheckJson(const SetCheck& check) {
          {"cause", error.cause},
          {"advice", error.Advice(FlagOf)}});
   }
-  const PackJsonObject json = {{"source", check.source},   {"samples", check.samples},
-                               {"images", check.images},   {"bytes", check.bytes},
-                               {"damaged", check.damaged}, {"damaged_list", std::move(first)},
+  const PackJsonObject json = {{"source", check.source},     {"samples", check.samples},
+                               {"images", check.images},     {"bytes", check.bytes},
+                               {"equal", check.equal.count}, {"other_zlib", check.equal.other_zlib},
+                               {"damaged", check.damaged},   {"damaged_list", std::move(first)},
                                {"seconds", check.seconds}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -177,6 +184,7 @@ Result<int> Pack(const PackArguments& given) {
   ASSIGN_OR_RETURN(const PackReport report, PackFiles(files, given.out, options, work.progress()));
   WarnOfSplits(given.directory, report.classes);
   if (!report.skipped.empty()) Warn(report.skipped.Warning());
+  if (report.equal > 0) Warn("not every PNG comes back to the byte: keep DIR, or use --exact");
   TRY(Print(given.json ? PackJson(report) : PackText(report)));
   return kExitOk;
 }
@@ -191,6 +199,7 @@ Status CheckArguments(const PackArguments& given) {
     return wrong("with --verify and --list only one folder is given", "Give the packed set");
   }
   if (looks && given.options.append) return wrong("--append is for packing", "");
+  if (looks && given.options.exact) return wrong("--exact is for packing", "");
   if (looks && !given.source_options.empty()) return wrong("--source-option is for packing", "");
   if (!looks && given.out.empty()) {
     return wrong("OUT is missing, the folder to write", "`stoker help pack` explains it");
@@ -221,6 +230,8 @@ void AddPack(CLI::App& app, Command& chosen) {
       ->type_name("");
   command->add_flag("--append", given->options.append,
                     "add the samples of DIR to those that OUT has");
+  command->add_flag("--exact", given->options.exact,
+                    "store the files of PNGs that are not restored to the byte, too");
   AddSourceOptions(*command, given->source_options);
   AddBytes(*command, "--shard-size", given->options.shard_bytes,
            "size of a shard, after which the next one begins");

@@ -19,6 +19,7 @@
 #include "transforms/mask/pack.h"
 #include "transforms/packed/pack.h"
 #include "transforms/packed/packed_file.h"
+#include "transforms/png/packed/pack.h"
 
 namespace stoker {
 
@@ -49,13 +50,18 @@ Error TooLarge(const std::string& path) {
 // 18 million pixels in 4:4:4, or 36 million in 4:2:0. Those of the largest take 1 GiB.
 constexpr uint64_t kPackMemory = uint64_t{128} << 20;
 
-// Returns the reason why the file is not a JPEG; empty if it is one.
-std::string WhyNoJpeg(std::span<const uint8_t> file) {
+// Held while a file is packed without a limit.
+std::mutex& PackingOfLargeFiles() {
+  static std::mutex one_at_a_time;
+  return one_at_a_time;
+}
+
+// Returns the reason why files of this kind are not packed.
+std::string WhyOther(std::span<const uint8_t> file) {
   if (file.empty()) return "the file is empty";
   const ImageFormat format = SniffFormat(file);
-  if (format == ImageFormat::kJpeg) return "";
   if (format == ImageFormat::kUnknown) return NoImage(file).cause;
-  return std::string(NameOf(format)) + ", and only JPEGs are packed";
+  return std::string(NameOf(format)) + ", and only JPEGs and PNGs are packed";
 }
 
 // Sets the positions of the rows of a packed JPEG, unless it is too large for that.
@@ -70,6 +76,8 @@ Status SetParts(const std::vector<uint8_t>& image, packed_set::Sample& sample) {
 }  // namespace
 
 struct FilePacker::State {
+  explicit State(bool is_exact) : exact(is_exact) {}
+
   // Reads the file, and passes its bytes to `use`.
   template <typename Use>
   auto Read(const std::string& path, const Use& use) -> decltype(use(std::span<const uint8_t>())) {
@@ -104,35 +112,49 @@ struct FilePacker::State {
       TRY(PackMaskOf(file, packed));
       return packed;
     }
-    packed.reason = WhyNoJpeg(file);
-    if (!packed.reason.empty()) {
-      packed.image.assign(file.begin(), file.end());
-      return packed;
-    }
-    Result<std::vector<uint8_t>> jpeg = PackJpegOf(file);
-    if (jpeg.ok() && jpeg->size() <= packed_set::kMaxImageBytes) {
+    const ImageFormat format = SniffFormat(file);
+    Result<std::vector<uint8_t>> image = Error{Code::kUnimplemented, WhyOther(file)};
+    if (format == ImageFormat::kJpeg) {
       sample.form = Form::kPackedJpeg;
-      packed.image = *std::move(jpeg);
+      image = PackBy(jpeg_packer, file, [](std::vector<uint8_t>& jpeg) { return std::move(jpeg); });
+    } else if (format == ImageFormat::kPng) {
+      image = PackBy(png_packer, file, [&](PngPacker::Packed& png) {
+        sample.form = png.is_exact ? Form::kPackedPng
+                      : exact      ? Form::kPackedPngAndFile
+                                   : Form::kEqualPng;
+        return std::move(png.bytes);
+      });
+    }
+    if (image.ok() && image->size() <= packed_set::kMaxImageBytes) {
+      packed.image = *std::move(image);
       sample.bytes = static_cast<uint32_t>(packed.image.size());
-      TRY(SetParts(packed.image, sample));
-    } else if (jpeg.ok() || jpeg.error().code == Code::kUnimplemented) {
+      if (sample.form == Form::kPackedJpeg) TRY(SetParts(packed.image, sample));
+      if (sample.has_file()) packed.file.assign(file.begin(), file.end());
+    } else if (image.ok() || image.error().code == Code::kUnimplemented) {
+      sample.form = Form::kFile;
       packed.image.assign(file.begin(), file.end());
-      packed.reason = jpeg.ok() ? "too large" : jpeg.error().cause;
+      packed.reason = image.ok() ? "too large" : image.error().cause;
     } else {
-      return std::move(jpeg).error();
+      return std::move(image).error();
     }
     return packed;
   }
 
-  Result<std::vector<uint8_t>> PackJpegOf(std::span<const uint8_t> file) {
+  // Packs by `common_packer`, or, if its memory does not suffice, by one without a limit, one file
+  // at a time in the process. `bytes_of` takes the bytes out of what it returns.
+  template <typename Packer, typename BytesOf>
+  static Result<std::vector<uint8_t>> PackBy(Packer& common_packer, std::span<const uint8_t> file,
+                                             const BytesOf& bytes_of) {
     if (file.size() <= kPackCommonFile) {
-      Result<std::vector<uint8_t>> jpeg = packer.Pack(file);
-      if (jpeg.ok() || jpeg.error().code != Code::kResourceExhausted) return jpeg;
-      packer.FreeMemory();
+      auto image = common_packer.Pack(file);
+      if (image.ok()) return bytes_of(*image);
+      if (image.error().code != Code::kResourceExhausted) return image.error();
+      common_packer.FreeMemory();
     }
-    static std::mutex one_at_a_time;
-    const std::lock_guard lock(one_at_a_time);
-    return PackJpeg(file);
+    const std::lock_guard lock(PackingOfLargeFiles());
+    auto image = Packer().Pack(file);
+    if (!image.ok()) return image.error();
+    return bytes_of(*image);
   }
 
   static Status PackMaskOf(std::span<const uint8_t> file, PackedFile& packed) {
@@ -153,10 +175,12 @@ struct FilePacker::State {
   MemoryBudget pack_memory{kPackMemory};
   ReadRequest common;
   ImageDecoder decoder;
-  JpegPacker packer{&pack_memory};
+  JpegPacker jpeg_packer{&pack_memory};
+  PngPacker png_packer{&pack_memory};
+  const bool exact;
 };
 
-FilePacker::FilePacker() : state_(std::make_unique<State>()) {
+FilePacker::FilePacker(bool exact) : state_(std::make_unique<State>(exact)) {
   state_->common.buffer = GrowingBuffer(state_->budget);
 }
 

@@ -16,15 +16,16 @@ namespace stoker {
 struct PackedFile {
   packed_set::Entry entry;     // without place and path
   std::vector<uint8_t> image;  // as stored; empty if the set has the file already
-  std::vector<uint8_t> file;   // of a packed mask, which is stored, too
+  std::vector<uint8_t> file;   // if it is stored, too
   std::string reason;          // why it is stored unchanged; empty if it is packed
 };
 
-// Keeps memory for the next file: a few times that of the largest so far, up to 64 MiB. Larger
-// files are read one at a time in the process. One thread at a time.
+// Keeps memory for the next file. Files of more than 64 MiB are read one at a time in the process,
+// and those that need more than 128 MiB are packed one at a time. One thread at a time.
 class FilePacker {
  public:
-  FilePacker();
+  // `exact`: PNGs that are not restored to the byte are stored, too.
+  explicit FilePacker(bool exact = false);
   ~FilePacker();
 
   // Reads and packs a file, `is_mask`: one of masks. Errors, with the file: those of reading it;

@@ -26,7 +26,11 @@ const char* FormName(Form form) {
       return "as it is";
     case Form::kPackedJpeg:
     case Form::kPackedMask:
+    case Form::kPackedPng:
+    case Form::kPackedPngAndFile:
       return "packed";
+    case Form::kEqualPng:
+      return "equal";
   }
   return "unknown";
 }
@@ -55,6 +59,7 @@ std::string JsonOf(const PackedIndex& index, uint64_t id, size_t piece) {
       {"bytes", sample.file_bytes},
       {"stored_bytes", sample.bytes},
       {"packed", sample.form != Form::kFile},
+      {"equal", sample.form == Form::kEqualPng},
       {"format", NameOf(static_cast<ImageFormat>(sample.format))},
       {"width", sample.width},
       {"height", sample.height},

@@ -16,6 +16,7 @@
 #include "bindings/cli/pack/set_folder.h"
 #include "core/result/plural.h"
 #include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "core/system/start_thread.h"
 
 namespace stoker {
@@ -51,7 +52,7 @@ class Packing {
 
  private:
   void PackChunks() {
-    FilePacker packer;
+    FilePacker packer(options_.exact);
     std::vector<Result<PackedSample>> chunk;
     while (true) {
       const uint64_t first = next_.fetch_add(kPackChunk);
@@ -179,6 +180,19 @@ Status CheckClasses(const FilesToPack& files, const SetFolder& set) {
                      : directory + " has class folders, and the packed set has none");
 }
 
+// Shards are never changed, so PNGs that were packed without --exact stay as they are.
+Status CheckExact(const SetFolder& set) {
+  const std::string_view equal = set.FindEqual();
+  if (equal.empty()) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause =
+                   "the packed set was begun without --exact, and has PNGs that do not come "
+                   "back to the byte ('" +
+                   Printable(equal) + "')",
+               .file = set.path(),
+               .advice = "Pack into a new folder with --exact, and keep the files until then"};
+}
+
 // Refuses what would make another set than the folder, unless that is wanted.
 Status CheckSame(const FilesToPack& files, const SetFolder& set) {
   const std::string& directory = files.folder(0);
@@ -221,6 +235,7 @@ Result<PackReport> PackFiles(const FilesToPack& files, const std::string& out,
   for (size_t piece = 0; piece < files.pieces(); ++piece) TRY(CheckApart(files.folder(piece), out));
   ASSIGN_OR_RETURN(SetFolder set, SetFolder::Open(out));
   TRY(CheckClasses(files, set));
+  if (options.exact) TRY(CheckExact(set));
   if (!options.append) TRY(CheckSame(files, set));
   PackReport report;
   report.source = files.description();
@@ -234,6 +249,7 @@ Result<PackReport> PackFiles(const FilesToPack& files, const std::string& out,
   report.samples = written.samples;
   report.images = written.images;
   report.packed = written.packed;
+  report.equal = written.equal;
   report.file_bytes = written.file_bytes;
   report.set_bytes = written.shard_bytes + written.index_bytes;
   report.shards = written.shards;

@@ -1,5 +1,8 @@
 #include "bindings/cli/pack/restore_file.h"
 
+#include <fmt/format.h>
+#include <zlib.h>
+
 #include <utility>
 
 #include "core/hash/crc32c.h"
@@ -7,6 +10,7 @@
 #include "io/packed/packed_shard.h"
 #include "transforms/mask/pack.h"
 #include "transforms/packed/restore.h"
+#include "transforms/png/packed/restore.h"
 
 namespace stoker {
 
@@ -18,6 +22,19 @@ namespace {
 constexpr uint64_t kMostBytes = packed_set::kMaxImageBytes + (uint64_t{64} << 20);
 
 }  // namespace
+
+std::string EqualPngs::Text() const {
+  std::string why;
+  if (count > other_zlib) {
+    why = fmt::format("{} whose compression cannot be reproduced", count - other_zlib);
+  }
+  if (other_zlib > 0) {
+    why += fmt::format("{}{} that came back to the byte with another version of zlib than {}",
+                       why.empty() ? "" : ", ", other_zlib, zlibVersion());
+  }
+  return fmt::format(
+      "equal only: {} (PNGs with the same pixels and metadata, compressed again: {})", count, why);
+}
 
 FileRestorer::FileRestorer(const SampleSource& source, const PackedIndex& index)
     : source_(source), index_(index), reads_(source), budget_(kMostBytes) {
@@ -35,8 +52,8 @@ Result<std::span<const uint8_t>> FileRestorer::Restore(uint64_t id, size_t piece
   return NamedError(source_, id, std::move(error), piece);
 }
 
-// Reads the file after a packed mask.
-Result<std::span<const uint8_t>> FileRestorer::ReadFileOfMask(const packed_set::Sample& sample) {
+// Reads the file after a packed image.
+Result<std::span<const uint8_t>> FileRestorer::ReadFile(const packed_set::Sample& sample) {
   reads_.Read({.file = sample.shard(),
                .offset = sample.offset() + sample.bytes + packed_set::kCrcBytes,
                .length = sample.file_bytes},
@@ -56,15 +73,26 @@ Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id, size_t
                  .cause = "the record is damaged: its checksum is wrong",
                  .advice = packed_set::kShardFile.remake};
   }
+  equal_ = {};
   if (sample.form == Form::kPackedJpeg) {
     ASSIGN_OR_RETURN(file_, RestoreJpeg(file));
     file = file_;
-  } else if (sample.form == Form::kPackedMask) {
+  } else if (sample.form == Form::kPackedPng || sample.form == Form::kEqualPng) {
+    ASSIGN_OR_RETURN(RestoredPng png, RestorePng(file));
+    file_ = std::move(png.bytes);
+    // It was compared when it was packed, and the record is sound: zlib compresses otherwise now.
+    const bool is_exact = sample.form == Form::kPackedPng && file_.size() == sample.file_bytes &&
+                          Crc32c(file_) == sample.file_crc;
+    if (!is_exact) equal_ = {.count = 1, .other_zlib = sample.form == Form::kPackedPng ? 1U : 0U};
+    return std::span<const uint8_t>(file_);
+  } else if (sample.has_file()) {
     file_.assign(file.begin(), file.end());
     file_.resize(file.size() + kBufferPadding);
-    ASSIGN_OR_RETURN(file, ReadFileOfMask(sample));
+    ASSIGN_OR_RETURN(file, ReadFile(sample));
     if (Crc32c(file) == sample.file_crc) {
-      TRY(CompareMasks(file, std::span(file_).first(sample.bytes)));
+      const std::span<const uint8_t> packed = std::span(file_).first(sample.bytes);
+      TRY(sample.form == Form::kPackedMask ? CompareMasks(file, packed)
+                                           : ComparePngs(file, packed));
     }
   } else if (sample.form != Form::kFile) {
     return Error{.code = Code::kUnimplemented,

@@ -125,6 +125,17 @@ const Entry* SetFolder::Find(std::string_view path) const {
   return &shards_[found->second.shard].entries[found->second.entry];
 }
 
+std::string_view SetFolder::FindEqual() const {
+  for (const PackedShard& shard : shards_) {
+    for (size_t entry = 0; entry < shard.entries.size(); ++entry) {
+      if (shard.entries[entry].sample.form == packed_set::Form::kEqualPng) {
+        return shard.paths[entry];
+      }
+    }
+  }
+  return {};
+}
+
 std::string_view SetFolder::PathOfPiece(std::string_view path, size_t piece) const {
   const Location& at = known_.find(path)->second;
   return shards_[at.shard].paths[at.entry + piece];
@@ -166,6 +177,7 @@ Result<SetFolder::Written> SetFolder::WriteIndex() {
     for (const Sample& sample : *samples) {
       ++written.images;
       written.packed += sample.form == packed_set::Form::kFile ? 0 : 1;
+      written.equal += sample.form == packed_set::Form::kEqualPng ? 1 : 0;
       written.file_bytes += sample.file_bytes;
       written.image_bytes += sample.bytes;
     }

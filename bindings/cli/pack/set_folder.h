@@ -41,6 +41,8 @@ class SetFolder {
   // Returns the path of a further piece. Precondition: Find(path) is not null.
   std::string_view PathOfPiece(std::string_view path, size_t piece) const;
   uint64_t samples() const { return known_.size(); }
+  // Returns the path of an image that is not restored to the byte; empty if there is none.
+  std::string_view FindEqual() const;
   // Begins a shard that the folder does not have yet. `fields`: those of the set, if it has
   // samples.
   Result<PackedShardWriter> NewShard(const std::vector<packed_set::PieceField>& fields);
@@ -48,6 +50,7 @@ class SetFolder {
   struct Written {
     uint64_t samples = 0, images = 0;
     uint64_t packed = 0;                       // images
+    uint64_t equal = 0;                        // of these: PNGs in Form::kEqualPng
     uint64_t file_bytes = 0, image_bytes = 0;  // of the files, and as stored
     uint32_t shards = 0;
     uint64_t shard_bytes = 0, index_bytes = 0;

@@ -28,8 +28,9 @@ struct UnpackArguments {
 
 constexpr const char* kUnpackFooter =
     R"(Writes every sample of a packed set to a file, under the path and with the bytes that it had; a
-sample whose checksum is not that of the file that was packed ends it. DIR must be new or empty, and
-nothing is written outside of it.
+sample whose checksum is not that of the file that was packed ends it. PNGs whose compression cannot be
+reproduced, by this version of zlib or by any, are compressed again, and counted: they have the same
+pixels and metadata. DIR must be new or empty, and nothing is written outside of it.
 
 Example:
   stoker unpack packed/train photos/train
@@ -42,15 +43,16 @@ std::string UnpackText(const UnpackReport& report) {
   const std::string files = SamplesText(report.samples, report.files);
   text.Add("", fmt::format("{}: {} of {} written to {} in {:.1f} s", Printable(report.source),
                            files, SizeText(report.bytes), Printable(report.out), report.seconds));
+  if (report.equal.count > 0) text.Add("  ", report.equal.Text());
   return text.Take();
 }
 
 std::string UnpackJson(const UnpackReport& report) {
-  const nlohmann::ordered_json json = {{"source", report.source},
-                                       {"out", report.out},
-                                       {"files", report.files},
-                                       {"bytes", report.bytes},
-                                       {"seconds", report.seconds}};
+  const nlohmann::ordered_json json = {
+      {"source", report.source},     {"out", report.out},
+      {"files", report.files},       {"bytes", report.bytes},
+      {"equal", report.equal.count}, {"other_zlib", report.equal.other_zlib},
+      {"seconds", report.seconds}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -73,8 +75,7 @@ Result<int> RunUnpackCommand(const UnpackArguments& given) {
 
 void AddUnpack(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<UnpackArguments>();
-  CLI::App* command =
-      app.add_subcommand("unpack", "Restore the files of a packed set, to the byte");
+  CLI::App* command = app.add_subcommand("unpack", "Restore the files of a packed set");
   command->add_option("SET", given->set, "what `stoker pack` made")->type_name("")->required();
   command->add_option("DIR", given->out, "folder to write them to: new, or empty")
       ->type_name("")

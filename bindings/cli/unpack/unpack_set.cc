@@ -68,7 +68,7 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
   ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index, OpenPackedIndex(folder));
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
   TRY(MakeFolders(out, *index));
-  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> bytes{0}, equal{0}, other_zlib{0};
   const Status written = ForEachSample(source->size(), threads, progress, [&]() -> SampleWork {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id) -> Status {
@@ -76,6 +76,8 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
         ASSIGN_OR_RETURN(const std::span<const uint8_t> file, restorer->Restore(id, piece));
         ASSIGN_OR_RETURN(const std::string path, PathBelow(out, *index, id, piece));
         bytes += file.size();
+        equal += restorer->equal().count;
+        other_zlib += restorer->equal().other_zlib;
         TRY(Write(path, file));
       }
       return {};
@@ -94,6 +96,7 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
                       .samples = source->size(),
                       .files = source->size() * index->pieces(),
                       .bytes = bytes,
+                      .equal = {.count = equal, .other_zlib = other_zlib},
                       .seconds = passed.count()};
 }
 

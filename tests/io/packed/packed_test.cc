@@ -151,14 +151,17 @@ TEST_F(PackedTest, RefusesOtherShards) {
 TEST_F(PackedTest, RefusesOtherVersions) {
   for (const std::string& path : {Index(), ShardPath(0)}) {
     const std::string sound = BytesOfFile(path);
-    std::string other = sound;
-    other[8] = 1;
-    Replace(path, other);
-    const Error error = OpenError();
-    EXPECT_EQ(error.code, Code::kUnimplemented);
-    EXPECT_EQ(error.file, path);
-    EXPECT_THAT(error.cause, HasSubstr("of version 1; this stoker reads 2"));
-    EXPECT_THAT(error.advice, HasSubstr("Pack the photographs again into a new folder"));
+    for (const char version : {1, 5}) {
+      std::string other = sound;
+      other[8] = version;
+      Replace(path, other);
+      const Error error = OpenError();
+      EXPECT_EQ(error.code, Code::kUnimplemented);
+      EXPECT_EQ(error.file, path);
+      EXPECT_THAT(error.cause, HasSubstr("of version " + std::to_string(version) +
+                                         "; this stoker reads 2 to 4"));
+      EXPECT_THAT(error.advice, HasSubstr("Pack the photographs again into a new folder"));
+    }
     Replace(path, sound);
   }
 }
