@@ -500,7 +500,7 @@ uint64_t Decoder::Pad(Slot& slot, int worker) {
 
 void Decoder::FreeWorkspaces() {
   for (const auto& workspace : workspaces_) FreeMemoryOf(*workspace);
-  for (JpegPacker& packer : packers_) packer.FreeMemory();
+  for (ImagePacker& packer : packers_) packer.FreeMemory();
 }
 
 // Memory that has grown is kept while it is plentiful; otherwise a few large files would hold it.

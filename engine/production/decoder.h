@@ -100,7 +100,7 @@ class Decoder {
   class DecodingTurn;
 
   WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
-  JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
+  ImagePacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
   void Decode(uint32_t first, int worker, Samples& samples);
   void Copy(uint32_t run, int worker, Samples& samples);
   bool MustWait(const SampleInFlight& sample, Status& status) const;
@@ -119,7 +119,7 @@ class Decoder {
   SampleCache* const cache_;                    // may be null
   SamplesInFlight& samples_;
   const Refuse refuse_;
-  std::vector<JpegPacker> packers_;  // by worker; empty without a cache
+  std::vector<ImagePacker> packers_;  // by worker; empty without a cache
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker
   std::vector<WorkerPace> paces_;                                             // by worker

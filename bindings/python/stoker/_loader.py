@@ -534,7 +534,7 @@ class Loader:
         - `map_calls`: Calls of the program's function with whole batches.
         - `read_cpu_seconds`: CPU time of the reader threads, for all loaders of the process.
         - `progressive`: Progressive JPEGs among those that stoker decoded.
-        - `packed`: Packed JPEGs decoded.
+        - `packed`: Packed JPEGs decoded (packed PNGs are not counted).
         - `several_frames`: Animated images, and files of several pages, whose first frame was decoded.
         - `no_end_marker`: JPEGs with complete data but no end-of-image marker, decoded by workers or a
           device.

@@ -25,7 +25,7 @@ namespace {
 using State = CachedSample::State;
 
 // The kept form of a sample: its image. Other versions of this form have other keys.
-constexpr uint64_t kForm = 4;
+constexpr uint64_t kForm = 5;
 
 // The numbers that a key is made of, in addition to the path.
 struct KeyNumbers {
@@ -227,7 +227,7 @@ bool SampleCache::Read(ReadRequest& read, CachedSample& cached, std::span<const 
 }
 
 void SampleCache::Pack(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image,
-                       JpegPacker& packer) {
+                       ImagePacker& packer) {
   if (cached.state != State::kMissing) return;
   cached.state = State::kNone;
   if (!store_->MayWrite(image.size() + image.size() / 4)) {  // packed ones are larger

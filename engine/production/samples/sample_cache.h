@@ -1,9 +1,9 @@
 // SampleCache: keeps the photographs that a loader has decoded, for its next epochs and for other
 // processes.
 //
-// Baseline JPEGs are kept packed (transforms/packed/pack.h): they have the same pixels and take
-// less than half of the time to decode. Everything else is kept as it is in its file. Either way
-// batches and errors are the same as from the files.
+// JPEGs and PNGs are kept packed (image_packer.h): they have the same pixels and take less than
+// half of the time to decode. Everything else is kept as it is in its file. Either way batches and
+// errors are the same as from the files.
 //
 // Photographs are kept if each is its own file, or an object of known version. The key is the
 // file's path and stamp (core/system/file_stamp.h), or the object's version, so that a changed file
@@ -27,11 +27,11 @@
 #include "core/system/file_stamp.h"
 #include "engine/metrics/stats.h"
 #include "engine/options/cache_choice.h"
+#include "engine/production/samples/image_packer.h"
 #include "io/cache/disk_cache.h"
 #include "io/cache/ram_folder.h"
 #include "io/readers/reader.h"
 #include "io/source/source.h"
-#include "transforms/packed/pack.h"
 
 namespace stoker {
 
@@ -77,7 +77,7 @@ class SampleCache {
   // bytes after it, is then the packed image in the buffer of `read`. Faster decoding then makes up
   // for a part of the time for packing.
   void Pack(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image,
-            JpegPacker& packer);
+            ImagePacker& packer);
 
   // Keeps a missing sample, packed or not, after it was decoded without an error.
   void Keep(const CachedSample& cached, std::span<const uint8_t> image);
