@@ -66,8 +66,9 @@ ArrayRequest ParseRequest(const std::string& spec, int mode) {
   request.exif_orientation = parsed.options.exif_orientation;
   request.dtype = parsed.options.dtype;
   request.layout = parsed.options.layout;
-  request.mode = std::array{ArrayMode::kRgb, ArrayMode::kGray, ArrayMode::kUnchanged}.at(
-      static_cast<size_t>(mode));
+  request.channels =
+      std::array{Channels::kRgb, Channels::kGray, Channels::kRgba, Channels::kUnchanged}.at(
+          static_cast<size_t>(mode));
   if (!parsed.transforms.empty()) request.resize = std::get<Resize>(parsed.transforms.front());
   return request;
 }

@@ -86,11 +86,12 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
        .doc = "seed of the order and of every random transform",
        .flag_group = kMain},
-      {.option =
-           ChoiceOf<&O::dtype>("dtype", {ChoiceValue(DType::kU8), ChoiceValue(DType::kF16),
-                                         ChoiceValue(DType::kBF16), ChoiceValue(DType::kF32)}),
+      {.option = ChoiceOf<&O::dtype>(
+           "dtype", {ChoiceValue(DType::kU8), ChoiceValue(DType::kF16), ChoiceValue(DType::kBF16),
+                     ChoiceValue(DType::kF32), ChoiceValue(DType::kU16)}),
        .doc = "data type of transformed images",
-       .more = "Also takes the objects of NumPy, TensorFlow and JAX for these types. The "
+       .more = "\"uint16\" is for `decode_image` alone. "
+               "Also takes the objects of NumPy, TensorFlow and JAX for these types. The "
                "conversion costs little, and rounds as astype does from float32. NumPy "
                "arrays of bfloat16 need the package ml_dtypes; tensors (`to_device`) do "
                "not.",

@@ -22,14 +22,16 @@ inline std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
 // compares; returns the differences, or an empty text. `decode`: (region, rows) to Status.
 template <typename Decoder, typename Decode>
 std::string CompareBy(Decode decode, Decoder& decoder, const std::vector<uint8_t>& padded,
-                      Rect region, const WholeImage& whole, Reduction reduction = 1) {
+                      Rect region, const WholeImage& whole, Reduction reduction = 1,
+                      PixelLayout wants = PixelLayout::kPlanar) {
   const Result<ImageInfo> info = decoder.Open(Unpadded(padded));
   if (!info.ok()) return info.error().ToString();
   if (Reduced(info->size, reduction) != whole.size) return "another size";
   const bool gray = whole.layout == PixelLayout::kGray || whole.layout == PixelLayout::kGray16;
-  if ((info->components == 1) != gray) return "other components";
+  const bool luma = wants == PixelLayout::kGray;
+  if (!luma && (info->components == 1) != gray) return "other components";
   if (region == Rect{}) region = {0, 0, whole.size.width, whole.size.height};
-  KeepRows rows;
+  KeepRows rows(wants);
   const Status status = decode(region, rows);
   if (!status.ok()) return status.error().ToString();
   if (rows.region().covered != region) return "covers more than the region";
@@ -39,9 +41,9 @@ std::string CompareBy(Decode decode, Decoder& decoder, const std::vector<uint8_t
 
 template <typename Decoder>
 std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region,
-                    const WholeImage& whole) {
+                    const WholeImage& whole, PixelLayout wants = PixelLayout::kPlanar) {
   return CompareBy([&](const Rect& r, RowSink& rows) { return decoder.Decode(r, rows); }, decoder,
-                   padded, region, whole);
+                   padded, region, whole, 1, wants);
 }
 
 // Returns the error of opening and decoding; Code::kInvalidArgument with an empty cause if there is

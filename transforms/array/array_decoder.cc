@@ -28,9 +28,11 @@ Error NotInside(const Rect& region, ImageSize image) {
 
 // Returns the size of the resized region. Resizing by the shorter side makes a thin image very
 // long.
-Result<ImageSize> Resized(const Resize& resize, ImageSize region, const DecodeLimits& limits) {
+Result<ImageSize> Resized(const Resize& resize, ImageSize region, const WideFormat& format,
+                          const DecodeLimits& limits) {
   const ImageSize size = SizeAfter(resize, region);
-  if (Status checked = CheckSize(size, limits, 0); !checked.ok()) {
+  const int pixel = format.count * format.bits / 8;
+  if (Status checked = CheckSize(size, limits, 0, pixel); !checked.ok()) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the resized image would be " + checked.error().cause,
                  .advice = "Give a smaller size, or height and width"};
@@ -38,40 +40,18 @@ Result<ImageSize> Resized(const Resize& resize, ImageSize region, const DecodeLi
   return size;
 }
 
-std::vector<int64_t> SidesOf(ImageSize size, const ArrayRequest& request) {
-  if (request.mode == ArrayMode::kGray) return {size.height, size.width};
-  if (request.layout == Layout::kNchw) return {3, size.height, size.width};
-  return {size.height, size.width, 3};
-}
-
 bool IsNormal(const Turn& turn) {
   return !turn.transpose && !turn.mirror_columns && !turn.mirror_rows;
-}
-
-// Turns stored pixels of any kind, in rows without gaps.
-void TurnPixels(const uint8_t* from, ImageSize stored, const Turn& turn, size_t pixel,
-                uint8_t* to) {
-  const ImageSize viewed = turn.transpose ? ImageSize{stored.height, stored.width} : stored;
-  for (int y = 0; y < viewed.height; ++y) {
-    for (int x = 0; x < viewed.width; ++x, to += pixel) {
-      int column = turn.mirror_columns ? viewed.width - 1 - x : x;
-      int row = turn.mirror_rows ? viewed.height - 1 - y : y;
-      if (turn.transpose) std::swap(column, row);
-      const size_t at = static_cast<size_t>(row) * static_cast<size_t>(stored.width) +
-                        static_cast<size_t>(column);
-      std::memcpy(to, from + at * pixel, pixel);
-    }
-  }
 }
 
 }  // namespace
 
 Status CheckRequest(const ArrayRequest& request, const DecodeLimits& limits) {
-  TRY(CheckPixelType(request.dtype));
-  if (request.mode != ArrayMode::kRgb &&
+  if (request.dtype != DType::kU16) TRY(CheckPixelType(request.dtype));
+  if (request.channels == Channels::kUnchanged &&
       (request.dtype != DType::kU8 || request.layout != Layout::kNhwc)) {
     return Error{Code::kInvalidArgument,
-                 "only arrays of RGB have another type than uint8, or another layout than NHWC"};
+                 "unchanged images have their own type, and the layout NHWC"};
   }
   if (limits.max_pixels < 1 || limits.max_scans < 1) {
     return Error{Code::kInvalidArgument, "max_pixels and max_scans must be at least 1"};
@@ -89,7 +69,8 @@ ArrayDecoder::ArrayDecoder(const DecodeLimits& limits, MemoryBudget& budget)
       decoder_(limits, &budget),
       sink_(budget),
       resampler_(budget),
-      between_(budget) {}
+      gray_rows_(&budget),
+      wide_(budget) {}
 
 Result<ArrayShape> ArrayDecoder::Open(std::span<const uint8_t> bytes, const ArrayRequest& request) {
   pixels_.reset();
@@ -113,45 +94,37 @@ Result<ArrayShape> ArrayDecoder::Prepare(const ImageInfo& info, const ArrayReque
   const ImageSize viewed = Viewed(info.size, info.orientation);
   const Rect box = request.region.value_or(Rect{0, 0, viewed.width, viewed.height});
   if (!Inside(box, viewed)) return NotInside(box, viewed);
+  request_ = request;
+  if (request.channels == Channels::kUnchanged && !info.alpha && info.bits == 8 &&
+      info.extra == 0) {
+    request_.channels = info.components == 1 ? Channels::kGray : Channels::kRgb;
+  }
+  info_ = info;
+  format_.emplace(info, request_.channels, request.dtype, limits_);
+  if (format_->bits < info.bits) TRY(CheckBits(info, limits_));
+  if (!pixels_) TRY(CheckKept(decoder_, info, *format_));
   Geometry geometry{.box = box, .resized = box.size(), .window = {}};
   if (request.resize) {
-    ASSIGN_OR_RETURN(geometry.resized, Resized(*request.resize, box.size(), limits_));
+    ASSIGN_OR_RETURN(geometry.resized, Resized(*request.resize, box.size(), *format_, limits_));
     geometry.antialias = request.resize->antialias;
     geometry.interpolation = request.resize->interpolation;
   }
   geometry.window = {0, 0, geometry.resized.width, geometry.resized.height};
-  request_ = request;
   task_ = ResamplingOf(geometry, info.size, info.orientation);
-  sample_bytes_ = 0;
-  if (request.mode == ArrayMode::kUnchanged) {
-    if (info.alpha || info.bits != 8) return PrepareSamples(info);
-    request_.mode = info.components == 1 ? ArrayMode::kGray : ArrayMode::kRgb;
-  }
-  TRY(CheckBits(info, limits_));
-  const bool as_stored = request.dtype == DType::kU8 && request.layout == Layout::kNhwc;
+  const bool as_stored = (request.dtype == DType::kU8 || request.dtype == DType::kU16) &&
+                         (format_->count == 1 || request.layout == Layout::kNhwc);
   resampled_ = !as_stored || geometry.resized != box.size() || !IsNormal(task_.turn);
-  return ArrayShape{request.dtype, SidesOf(geometry.resized, request_)};
+  return ShapeOf(geometry.resized);
 }
 
-// For an image with alpha, or of 16 bits.
-Result<ArrayShape> ArrayDecoder::PrepareSamples(const ImageInfo& info) {
-  const bool webp = info.format == ImageFormat::kWebp;
-  if (webp || task_.resized != task_.box.size()) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = webp ? "the alpha of a WebP is not decoded"
-                               : "an image with alpha, or of 16 bits, is not resized unchanged",
-                 .advice = info.bits == 8
-                               ? "Use mode \"rgb\" or \"gray\""
-                               : "Resize the array that mode \"unchanged\" gives, or use "
-                                 "mode \"rgb\" or \"gray\" with accept_16_bits"};
-  }
-  const int64_t channels = (info.components == 1 ? 1 : 3) + (info.alpha ? 1 : 0);
-  const DType dtype = info.bits == 16 ? DType::kU16 : DType::kU8;
-  sample_bytes_ = static_cast<size_t>(channels) * SizeOf(dtype);
-  const ImageSize size = Viewed(task_.box.size(), info.orientation);
-  std::vector<int64_t> sides = {size.height, size.width, channels};
-  if (channels == 1) sides.pop_back();
-  return ArrayShape{dtype, std::move(sides)};
+ArrayShape ArrayDecoder::ShapeOf(ImageSize size) const {
+  const bool unchanged = request_.channels == Channels::kUnchanged;
+  ArrayShape shape{unchanged && format_->bits == 16 ? DType::kU16 : request_.dtype,
+                   {size.height, size.width}};
+  if (format_->count == 1) return shape;
+  const bool first = request_.layout == Layout::kNchw;
+  shape.sides.insert(first ? shape.sides.begin() : shape.sides.end(), format_->count);
+  return shape;
 }
 
 Status ArrayDecoder::Decode(void* array) {
@@ -162,16 +135,15 @@ Status ArrayDecoder::Decode(void* array) {
 
 void ArrayDecoder::Start(void* array) {
   status_ = {};
-  gray_ = nullptr;
   started_ = false;
-  if (sample_bytes_ != 0) {
-    status_ = DecodeSamples(static_cast<uint8_t*>(array));
+  if (format_->is_wide) {
+    status_ = DecodeWide(array);
     return;
   }
   Rect region = task_.box;
   RowSink* sink = &sink_;
   if (resampled_) {
-    Result<Rect> wanted = StartResampling(array);
+    Result<Rect> wanted = resampler_.Start(task_, OutputTo(array));
     if (!wanted.ok()) {
       status_ = std::move(wanted).error();
       return;
@@ -179,49 +151,39 @@ void ArrayDecoder::Start(void* array) {
     region = *wanted;
     sink = &resampler_;
   } else {
-    sink_.Start(region, gray(), static_cast<uint8_t*>(array));
+    sink_.Start(region, format_->count == 1, static_cast<uint8_t*>(array));
   }
   if (pixels_) {
-    status_ = PushRegion(PartOf(*pixels_, region), region, *sink);
+    status_ = PushRegion(PartOf(*pixels_, region), region, gray_rows_.Before(*sink));
   } else {
     decoder_.Start(region, *sink);
     started_ = true;
   }
 }
 
-Result<Rect> ArrayDecoder::StartResampling(void* array) {
-  PixelOutput output{.row = array,
-                     .dtype = request_.dtype,
-                     .scale = kTo1.data(),
-                     .bias = kNoBias.data(),
-                     .layout = request_.layout};
-  if (gray()) {
-    TRY(between_.Grow(3 * Pixels()));
-    output.row = between_.data();
-    gray_ = static_cast<uint8_t*>(array);
-  }
-  return resampler_.Start(task_, output);
+PixelOutput ArrayDecoder::OutputTo(void* array) const {
+  const bool gray = format_->count == 1;
+  return {.row = array,
+          .dtype = ShapeOf({}).dtype,
+          .scale = kTo1.data(),
+          .bias = kNoBias.data(),
+          .layout = request_.layout,
+          .gray = gray,
+          .channels = gray ? 1 : 3};
 }
 
-Status ArrayDecoder::DecodeSamples(uint8_t* array) {
-  const Rect& region = task_.box;
-  if (IsNormal(task_.turn)) return decoder_.DecodeUnchanged(region, array);
-  TRY(between_.Grow(Pixels() * sample_bytes_));
-  TRY(decoder_.DecodeUnchanged(region, between_.data()));
-  TurnPixels(between_.data(), region.size(), task_.turn, sample_bytes_, array);
-  return {};
+Status ArrayDecoder::DecodeWide(void* array) {
+  if (pixels_) return wide_.Decode(*pixels_, *format_, task_, OutputTo(array));
+  if (format_->is_stored && decoder_.keeps_all() && !resampled_) {
+    return decoder_.DecodeUnchanged(task_.box, static_cast<uint8_t*>(array));
+  }
+  return wide_.Decode(decoder_, info_, *format_, task_, OutputTo(array));
 }
 
 Status ArrayDecoder::Finish() {
   Status status = std::exchange(status_, Status());
   if (started_) status = decoder_.Finish();
-  if (status.ok() && gray_ != nullptr) ToGray(between_.data(), Pixels(), gray_);
   return status;
-}
-
-size_t ArrayDecoder::Pixels() const {
-  const ImageSize size = task_.window.size();  // as stored
-  return static_cast<size_t>(size.width) * static_cast<size_t>(size.height);
 }
 
 }  // namespace stoker

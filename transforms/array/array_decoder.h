@@ -8,13 +8,14 @@
 #include <span>
 
 #include "core/batch/image.h"
-#include "core/memory/buffer.h"
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
 #include "transforms/array/array_request.h"
 #include "transforms/array/array_sink.h"
+#include "transforms/decode/gray_rows.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/resize/resampler.h"
+#include "transforms/wide/wide_decoder.h"
 
 namespace stoker {
 
@@ -33,9 +34,8 @@ class ArrayDecoder {
   // Reads the header; says what Start will write. `bytes` must stay valid, with kBufferPadding
   // readable bytes after them, until Finish. Errors: those of ImageDecoder::Open; InvalidArgument
   // for a region that is empty or not inside the image; ResourceExhausted if the image would be
-  // resized beyond max_pixels or kMaxSidePixels; Unimplemented for an image with alpha, or of 16
-  // bits, that is to be resized unchanged, for an unchanged WebP with alpha, and for an image of 16
-  // bits with any other request, unless the limits accept it.
+  // resized beyond max_pixels or kMaxSidePixels; Unimplemented for an image of 16 bits that is to
+  // have 8, unless the limits accept it, and for the alpha of a WebP.
   Result<ArrayShape> Open(std::span<const uint8_t> bytes, const ArrayRequest& request);
 
   // Does the same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay
@@ -58,28 +58,26 @@ class ArrayDecoder {
 
  private:
   Result<ArrayShape> Prepare(const ImageInfo& info, const ArrayRequest& request);
-  Result<ArrayShape> PrepareSamples(const ImageInfo& info);
-  bool gray() const { return request_.mode == ArrayMode::kGray; }
-  Result<Rect> StartResampling(void* array);
-  Status DecodeSamples(uint8_t* array);
-  size_t Pixels() const;  // of the array
+  ArrayShape ShapeOf(ImageSize size) const;
+  PixelOutput OutputTo(void* array) const;
+  Status DecodeWide(void* array);
 
   const DecodeLimits limits_;
   ImageDecoder decoder_;
   ArraySink sink_;
   Resampler resampler_;
-  GrowingBuffer between_;  // RGB of a resampled gray array, or samples that are turned afterwards
+  GrayRows gray_rows_;  // of decoded pixels
+  WideDecoder wide_;
 
   // Properties of the open image.
   std::optional<ImageView> pixels_;  // already decoded
   ArrayRequest request_;
+  ImageInfo info_;
+  std::optional<WideFormat> format_;
   Resampling task_;
-  bool resampled_ = false;   // by the resampler; otherwise the sink writes the array's pixels
-  size_t sample_bytes_ = 0;  // bytes of a pixel that is decoded unchanged; 0 means it is 8-bit gray
-                             // or RGB
-  uint8_t* gray_ = nullptr;  // the array that is computed from between_
-  bool started_ = false;     // the decoder was started and must be finished
-  Status status_;            // of Start
+  bool resampled_ = false;  // otherwise pixels are written to the array as they are decoded
+  bool started_ = false;    // the decoder was started and must be finished
+  Status status_;           // of Start
 };
 
 }  // namespace stoker

@@ -6,34 +6,30 @@
 #include <optional>
 #include <vector>
 
+#include "core/batch/channels.h"
 #include "core/batch/dtype.h"
 #include "core/batch/image.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {
 
-enum class ArrayMode : uint8_t {
-  kRgb,        // for gray images, too; without alpha
-  kGray,       // one value for a pixel, that of Pillow's convert("L") for kRgb
-  kUnchanged,  // gray images gray, PNGs with alpha and 16 bits if they have them, all others RGB
-};
-
 // A request for an array of an image. All fields refer to the image as viewed.
 struct ArrayRequest {
-  ArrayMode mode = ArrayMode::kRgb;
+  Channels channels = Channels::kRgb;
   bool exif_orientation = true;
   std::optional<Rect> region{};    // the part to decode; nullopt means all of it
   std::optional<Resize> resize{};  // of the region
-  // The array's type; for kRgb only. kU8: 0…255; kF16, kBF16, kF32: value / 255.
+  // kU8: 0…255; kU16: 0…65535, of 8 bits × 257; kF16, kBF16, kF32: value / 255, or of 16 bits
+  // value / 65535. Channels::kUnchanged has the file's own type, and kU8 here.
   DType dtype = DType::kU8;
-  Layout layout = Layout::kNhwc;
+  Layout layout = Layout::kNhwc;  // not kNchw for Channels::kUnchanged
 };
 
 // The array: C order, no gaps.
 struct ArrayShape {
-  DType dtype = DType::kU8;    // kU16 for an unchanged PNG of 16 bits
-  std::vector<int64_t> sides;  // {height, width, channels}, {3, height, width}, or gray {height,
-                               // width}
+  DType dtype = DType::kU8;
+  std::vector<int64_t> sides;  // {height, width, channels}, {channels, height, width}, or of one
+                               // channel {height, width}
 
   size_t bytes() const { return BytesOf(dtype, sides); }
 };

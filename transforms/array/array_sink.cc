@@ -14,13 +14,6 @@ void ToRgb(const uint8_t* gray, size_t pixels, uint8_t* rgb) {
 
 }  // namespace
 
-void ToGray(const uint8_t* rgb, size_t pixels, uint8_t* gray) {
-  for (size_t i = 0; i < pixels; ++i, rgb += 3) {
-    gray[i] = static_cast<uint8_t>(
-        (19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + (1u << 15)) >> 16);
-  }
-}
-
 void ArraySink::Start(const Rect& region, bool gray, uint8_t* array) {
   region_ = region;
   gray_ = gray;
@@ -63,10 +56,8 @@ void ArraySink::Commit(int /*rows*/) {
   if (!direct_) {
     if (gray == gray_) {
       std::memcpy(Row(), from, RowBytes());
-    } else if (gray) {
-      ToRgb(from, pixels, Row());
     } else {
-      ToGray(from, pixels, Row());
+      ToRgb(from, pixels, Row());
     }
   }
   ++next_;

@@ -12,10 +12,6 @@
 
 namespace stoker {
 
-// Computes the luma of RGB pixels, as Pillow's convert("L") does: (19595 R + 38470 G + 7471 B) /
-// 65536, rounded. `from` and `to` must not overlap.
-void ToGray(const uint8_t* rgb, size_t pixels, uint8_t* gray);
-
 // Decoders write the array's rows directly if they have its layout; otherwise they write to a row
 // of scratch memory, charged to the budget. Reused from image to image. Not thread-safe.
 class ArraySink final : public RowSink {
@@ -26,7 +22,9 @@ class ArraySink final : public RowSink {
   // `gray`; no other byte is written.
   void Start(const Rect& region, bool gray, uint8_t* array);
 
-  bool takes_planes() const override { return false; }
+  PixelLayout wants() const override {
+    return gray_ ? PixelLayout::kGray : PixelLayout::kInterleaved;
+  }
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;

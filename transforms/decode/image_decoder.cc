@@ -12,7 +12,8 @@ ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
       webp_(limits, budget),
       whole_(limits, budget),
       packed_(limits, budget),
-      mask_(limits, budget) {}
+      mask_(limits, budget),
+      gray_(budget) {}
 
 Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning meaning) {
   format_ = ImageFormat::kUnknown;
@@ -73,6 +74,8 @@ Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const u
   return Finish();
 }
 
+bool ImageDecoder::keeps_all() const { return IsPng(format_) || WholeDecoder::Decodes(format_); }
+
 Status ImageDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
   if (IsPng(format_)) return png_.DecodeUnchanged(region, to);
   if (WholeDecoder::Decodes(format_)) return whole_.DecodeUnchanged(region, to);
@@ -84,10 +87,10 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
   switch (format_) {
     case ImageFormat::kPng:
     case ImageFormat::kPackedPng:
-      status_ = png_.Decode(region, sink);
+      status_ = png_.Decode(region, gray_.Before(sink));
       return;
     case ImageFormat::kWebp:
-      status_ = webp_.Decode(region, sink);
+      status_ = webp_.Decode(region, gray_.Before(sink));
       return;
     case ImageFormat::kPackedJpeg:
       status_ = packed_.Decode(region, sink, reduction);
@@ -102,7 +105,7 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
     default:
       status_ =
           WholeDecoder::Decodes(format_)
-              ? whole_.Decode(region, sink)
+              ? whole_.Decode(region, gray_.Before(sink))
               : Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
 }

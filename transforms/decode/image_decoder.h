@@ -9,6 +9,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
 #include "transforms/decode/format.h"
+#include "transforms/decode/gray_rows.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
@@ -50,7 +51,9 @@ class ImageDecoder {
   Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
                 Reduction reduction = 1);
 
-  // Decodes `region` to `to` with the image's alpha and all 16 bits, rows without gaps; see
+  // Whether DecodeUnchanged decodes the open image.
+  bool keeps_all() const;
+  // Decodes `region` to `to` with all of the image's channels and bits, rows without gaps; see
   // PngDecoder and WholeDecoder. FailedPrecondition for JPEG, WebP and packed JPEGs and masks.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
@@ -77,6 +80,7 @@ class ImageDecoder {
   WholeDecoder whole_;
   PackedJpegDecoder packed_;
   PackedMaskDecoder mask_;
+  GrayRows gray_;  // between the decoders of formats other than JPEG and a sink that wants luma
   uint64_t packed_count_ = 0;                   // of images whose pixels were decoded
   uint64_t several_frames_count_ = 0;           // likewise
   bool several_frames_ = false;                 // in the open image

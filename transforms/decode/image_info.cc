@@ -41,11 +41,15 @@ Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& image)
                           : "Re-create the file in the image's size"};
 }
 
-Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
-  if (int64_t{size.width} * size.height > limits.max_pixels) {
+Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset, int pixel_bytes) {
+  constexpr int kBytes = 8;  // of RGBA of 16 bits
+  const int64_t times = (pixel_bytes + kBytes - 1) / kBytes;
+  if (int64_t{size.width} * size.height > limits.max_pixels / times) {
+    const std::string counted =
+        times > 1 ? ", where each pixel counts as " + std::to_string(times) : std::string();
     return Error{.code = Code::kResourceExhausted,
                  .cause = "an image of " + SizeText(size) + " pixels, more than the limit of " +
-                          std::to_string(limits.max_pixels),
+                          std::to_string(limits.max_pixels) + counted,
                  .offset = offset,
                  .advice = "Shrink the image",
                  .changes = {{OptionChange::How::kRaise, "max_pixels"}},
@@ -60,6 +64,15 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                  .detail = Error::Detail::kOverLimits};
   }
   return {};
+}
+
+Status CheckChannels(ImageFormat format, int channels) {
+  constexpr int kMost = 6;
+  if (channels <= kMost) return {};
+  return Error{.code = Code::kUnimplemented,
+               .cause = std::string("a ") + NameOf(format) + " with " + std::to_string(channels) +
+                        " channels does not become colours",
+               .advice = "Decode it with decode_image(…, \"unchanged\") in Python"};
 }
 
 Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {

@@ -23,6 +23,9 @@ struct ImageInfo {
   ImageFormat format = ImageFormat::kJpeg;
   bool alpha = false;  // there is an alpha channel, or may be one (in a WebP)
   int bits = 8;        // or 16; rows have the upper 8
+  int extra = 0;       // other channels (of a TIFF); rows do not have them
+  // A colour is transparent, or some are (tRNS of a PNG, in a GIF), which decoders ignore.
+  bool transparent = false;
 };
 
 // What the values of pixels mean.
@@ -43,8 +46,11 @@ std::string SizeText(ImageSize size);  // "640 × 480"
 Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& image);
 
 // ResourceExhausted for more pixels than the limit, or a side above kMaxSidePixels. `size` was
-// read at `offset`.
-Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
+// read at `offset`. A pixel of more than 8 bytes counts as several.
+Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset, int pixel_bytes = 8);
+
+// Unimplemented for more channels than those from which Pillow takes colours.
+Status CheckChannels(ImageFormat format, int channels);
 
 // Unimplemented for an image of 16 bits, unless the limits accept it. Called by code that reduces
 // it to 8 bits.

@@ -31,8 +31,10 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
 
-  // Whether rows may be kPlanar, the layout of fast decoders; if not, they interleave the planes.
-  virtual bool takes_planes() const { return true; }
+  // The layout that rows of colours should have: kPlanar, which fast decoders deliver, while others
+  // deliver kInterleaved; kInterleaved; or kGray, the luma alone: that of a YCbCr JPEG as it is
+  // stored, and of all others Pillow's convert("L") of RGB. Rows without colours are kGray.
+  virtual PixelLayout wants() const { return PixelLayout::kPlanar; }
 
   // ResourceExhausted if the sink cannot get the memory it needs.
   virtual Status Begin(const DecodedRegion& region) = 0;

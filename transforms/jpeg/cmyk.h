@@ -8,7 +8,7 @@ namespace stoker {
 
 // Converts like Pillow's convert("RGB"): the stored values are taken as inverted, which is Adobe's
 // convention and Pillow's assumption for all files; R = K − (255 − C)·K/255, the product rounded,
-// and so on.
+// and so on. `rgb` may be `cmyk`.
 void ConvertInvertedCmyk(const uint8_t* cmyk, size_t pixels, uint8_t* rgb);
 
 }  // namespace stoker

@@ -258,27 +258,29 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
 
 namespace {
 
-PixelLayout LayoutOf(const JpegHeader& header) {
-  return header.info.components == 1 ? PixelLayout::kGray : PixelLayout::kInterleaved;
+PixelLayout LayoutOf(const JpegHeader& header, const RowSink& sink) {
+  const bool gray = header.info.components == 1 || sink.wants() == PixelLayout::kGray;
+  return gray ? PixelLayout::kGray : PixelLayout::kInterleaved;
 }
 
 // The largest region that libjpeg-turbo may cover according to the header. Whether columns depend
 // on distant ones is known only after a file of several scans has been decoded.
-DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region, Reduction reduction) {
+DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region, Reduction reduction,
+                        const RowSink& sink) {
   Columns columns{0, Reduced(header.info.size, reduction).width};
   if (header.coefficient_bytes == 0 && reduction == 1) {
     columns = ColumnsToDecode({region.x, region.width}, columns.width, header.imcu_width,
                               header.fancy_columns);
   }
-  return {LayoutOf(header), {columns.x, region.y, columns.width, region.height}};
+  return {LayoutOf(header, sink), {columns.x, region.y, columns.width, region.height}};
 }
 
 // Decodes everything from the first scan to the region's first row, and returns which columns will
 // follow. Of reduced images all rows and columns follow: jpeg_crop_scanline and jpeg_skip_scanlines
 // are made for images of full size.
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
-                        Reduction reduction, int max_scans, JpegEnd end) {
-  TRY(libjpeg.Start(max_scans, end, reduction));
+                        Reduction reduction, int max_scans, JpegEnd end, bool gray) {
+  TRY(libjpeg.Start(max_scans, end, reduction, gray));
   Columns columns{0, Reduced(header.info.size, reduction).width};
   if (reduction > 1) return columns;
   if (!libjpeg.guesses()) {
@@ -311,10 +313,11 @@ Status Deliver(LibJpeg& libjpeg, int above, int rows, RowSink& sink) {
 
 Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
                     Reduction reduction, int max_scans, JpegEnd end, RowSink& sink) {
-  ASSIGN_OR_RETURN(const Columns columns,
-                   Prepare(libjpeg, header, region, reduction, max_scans, end));
+  const PixelLayout layout = LayoutOf(header, sink);
+  ASSIGN_OR_RETURN(const Columns columns, Prepare(libjpeg, header, region, reduction, max_scans,
+                                                  end, layout == PixelLayout::kGray));
   const Rect covered{columns.x, region.y, columns.width, region.height};
-  if (Status status = sink.Begin({LayoutOf(header), covered}); !status.ok()) return status;
+  if (Status status = sink.Begin({layout, covered}); !status.ok()) return status;
   return Deliver(libjpeg, reduction > 1 ? region.y : 0, region.height, sink);
 }
 
@@ -362,7 +365,7 @@ Status JpegDecoder::State::CheckRegion() const {
 
 // Reserves all memory that libjpeg-turbo needs, and the sink's, before decoding begins.
 Status JpegDecoder::State::ReserveForLibrary() {
-  if (Status begun = sink->Begin(MaxRegion(header, region, reduction)); !begun.ok()) {
+  if (Status begun = sink->Begin(MaxRegion(header, region, reduction, *sink)); !begun.ok()) {
     return AndMore(std::move(begun), header.library_bytes);
   }
   if (!charged || librarys.Resize(header.library_bytes)) return {};

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "transforms/decode/exif.h"
+#include "transforms/decode/gray_rows.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/errors.h"
 #include "transforms/jpeg/library_bytes.h"
@@ -40,6 +41,7 @@ struct LibJpeg::State {
   int max_scans = 0;
   JpegEnd end = JpegEnd::kError;
   Reduction reduction = 1;
+  bool gray = false;
   Columns columns;
   JDIMENSION count = 0;  // rows
   std::array<JSAMPROW, kMaxRows> rows{};
@@ -243,6 +245,8 @@ void CheckComponents(State& s) {
 void Begin(State& s) {
   s.jpeg.dct_method = JDCT_ISLOW;
   s.jpeg.do_fancy_upsampling = TRUE;
+  const bool converts = s.jpeg.jpeg_color_space == JCS_YCbCr || s.jpeg.jpeg_color_space == JCS_RGB;
+  if (s.gray && converts) s.jpeg.out_color_space = JCS_GRAYSCALE;
   s.jpeg.scale_num = 1;
   s.jpeg.scale_denom = static_cast<unsigned>(s.reduction);
   if (jpeg_start_decompress(&s.jpeg) == FALSE) {
@@ -378,10 +382,11 @@ Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   return HeaderOf(s);
 }
 
-Status LibJpeg::Start(int max_scans, JpegEnd end, Reduction reduction) {
+Status LibJpeg::Start(int max_scans, JpegEnd end, Reduction reduction, bool gray) {
   state_->max_scans = max_scans;
   state_->end = end;
   state_->reduction = reduction;
+  state_->gray = gray;
   return Run(*state_, Begin);
 }
 
@@ -417,7 +422,9 @@ Status LibJpeg::Read(const MutableImageView& rows, int count) {
   }
   if (!Try(s, ReadStep)) return Failure(s);
   for (int i = 0; s.cmyk != nullptr && i < count; ++i) {
-    ConvertInvertedCmyk(s.cmyk[i], s.jpeg.output_width, rows.plane[0] + i * rows.stride[0]);
+    uint8_t* const row = rows.plane[0] + i * rows.stride[0];
+    ConvertInvertedCmyk(s.cmyk[i], s.jpeg.output_width, s.gray ? s.cmyk[i] : row);
+    if (s.gray) ToGray(s.cmyk[i], s.jpeg.output_width, row);
   }
   return {};
 }

@@ -51,8 +51,9 @@ class LibJpeg {
   // Prepares for reading rows of the image, reduced by `reduction`; decodes a file with several
   // scans completely to coefficients. ResourceExhausted for more than `max_scans` scans. With
   // JpegEnd::kTruncated a segment (tables, a scan's header) that is incomplete at the end of the
-  // bytes counts as missing.
-  Status Start(int max_scans, JpegEnd end = JpegEnd::kError, Reduction reduction = 1);
+  // bytes counts as missing. `gray`: only luma is wanted.
+  Status Start(int max_scans, JpegEnd end = JpegEnd::kError, Reduction reduction = 1,
+               bool gray = false);
 
   // Whether reading has arrived at the end of the bytes, so that `end` mattered.
   bool past_end() const;
@@ -68,7 +69,7 @@ class LibJpeg {
   Status Skip(int rows);
 
   // Reads the next `count` rows, at most kMaxRows, of the cropped width into `rows`, which is kGray
-  // for one component and kInterleaved RGB otherwise.
+  // for one component, or if only luma is wanted, and kInterleaved RGB otherwise.
   Status Read(const MutableImageView& rows, int count);
 
   // Ends this image, complete or not, and frees its memory.

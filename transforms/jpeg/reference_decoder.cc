@@ -9,6 +9,7 @@
 
 #include <array>
 
+#include "transforms/decode/gray_rows.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/errors.h"
 
@@ -21,6 +22,7 @@ struct Session {
   std::jmp_buf escape;
   std::span<const uint8_t> bytes;
   Reduction reduction = 1;
+  bool gray = false;
   uint8_t* row = nullptr;
   bool end_may_lack = false;  // missing MCUs give a different warning
   bool all_may_lack = false;
@@ -62,6 +64,7 @@ void Start(Session& s) {
   // warning.
   s.end_may_lack = !s.jpeg.arith_code && jpeg_has_multiple_scans(&s.jpeg) == 0;
   s.jpeg.scale_denom = static_cast<unsigned>(s.reduction);
+  if (s.gray && s.jpeg.num_components == 3) s.jpeg.out_color_space = JCS_GRAYSCALE;
   (void)jpeg_start_decompress(&s.jpeg);
 }
 
@@ -78,7 +81,7 @@ Result<WholeImage> Decode(Session& s) {
   if (!Try(s, Start)) return Failure(s);
   WholeImage image;
   image.size = {static_cast<int>(s.jpeg.output_width), static_cast<int>(s.jpeg.output_height)};
-  if (s.jpeg.output_components == 1) image.layout = PixelLayout::kGray;
+  if (s.gray || s.jpeg.output_components == 1) image.layout = PixelLayout::kGray;
   const auto width = static_cast<size_t>(image.size.width);
   const size_t row_bytes = width * static_cast<size_t>(BytesPerPixel(image.layout));
   image.pixels.resize(row_bytes * static_cast<size_t>(image.size.height));
@@ -88,14 +91,16 @@ Result<WholeImage> Decode(Session& s) {
     const bool is_cmyk = s.jpeg.out_color_space == JCS_CMYK;
     s.row = is_cmyk ? cmyk.data() : row;
     if (!Try(s, ReadRow)) return Failure(s);
-    if (is_cmyk) ConvertInvertedCmyk(cmyk.data(), width, row);
+    if (is_cmyk) ConvertInvertedCmyk(cmyk.data(), width, s.gray ? cmyk.data() : row);
+    if (is_cmyk && s.gray) ToGray(cmyk.data(), width, row);
   }
   return image;
 }
 
 Result<WholeImage> DecodeBytes(std::span<const uint8_t> bytes, bool all_may_lack,
-                               Reduction reduction) {
+                               Reduction reduction, bool gray = false) {
   Session s;
+  s.gray = gray;
   s.reduction = reduction;
   s.all_may_lack = all_may_lack;
   jpeg_std_error(&s.errors);
@@ -111,8 +116,8 @@ Result<WholeImage> DecodeBytes(std::span<const uint8_t> bytes, bool all_may_lack
 
 }  // namespace
 
-Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction) {
-  return DecodeBytes(bytes, false, reduction);
+Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction, bool gray) {
+  return DecodeBytes(bytes, false, reduction, gray);
 }
 
 Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes, Reduction reduction) {

@@ -13,8 +13,10 @@ namespace stoker {
 
 // Decodes a file, at a size divided by `reduction` (libjpeg's scale_denom). DataLoss if
 // libjpeg-turbo fails or warns of damage. A Huffman-coded file of one scan with all its MCUs may
-// lack its end-of-image marker. No limits: for tests only.
-Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction = 1);
+// lack its end-of-image marker. `gray`: only luma, of CMYK and YCCK that of the RGB pixels. No
+// limits: for tests only.
+Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction = 1,
+                               bool gray = false);
 
 // Decodes the bytes as libjpeg-turbo does, regardless of warnings: at their end libjpeg-turbo's
 // source of bytes in memory supplies an end-of-image marker. DataLoss if the bytes end in a

@@ -162,7 +162,7 @@ constexpr size_t kSlack = kBufferPadding / sizeof(uint16_t);
 // Keeps the rows of a mask of 16 bits, without gaps.
 class KeptRows final : public RowSink {
  public:
-  bool takes_planes() const override { return false; }
+  PixelLayout wants() const override { return PixelLayout::kInterleaved; }
   Status Begin(const DecodedRegion& region) override {
     size_ = region.covered.size();
     const size_t pixels = static_cast<size_t>(size_.width) * static_cast<size_t>(size_.height);

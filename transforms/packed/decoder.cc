@@ -41,6 +41,7 @@ struct PackedJpegDecoder::State {
 
   // State of the region being decoded.
   std::optional<packed::BlockRows> rows;
+  size_t transformed = 0;  // of a row of MCUs, the first ones: all, or those of luma
   std::optional<jpeg::CropGeometry> geometry;  // its left edge is that of a group in all components
   int left = 0;                                // the first MCU that the region needs
 };
@@ -99,9 +100,11 @@ Status PackedJpegDecoder::State::Start(const Rect& region, Reduction reduction, 
   geometry.emplace(frame, region, reduction);
   left = geometry->left;
   geometry->left -= left % kGroupBlocks;
-  const PixelLayout layout = geometry->gray        ? PixelLayout::kGray
-                             : sink.takes_planes() ? PixelLayout::kPlanar
-                                                   : PixelLayout::kInterleaved;
+  const PixelLayout layout = geometry->gray ? PixelLayout::kGray : sink.wants();
+  transformed = static_cast<size_t>(rows->count);
+  if (layout == PixelLayout::kGray && !geometry->gray) {
+    transformed = static_cast<size_t>(frame.component[0].rows);
+  }
   const Growth growths[] = {{samples, jpeg::Planes::BytesFor(*geometry)}};
   if (Status begun = sink.Begin({layout, region}); !begun) {
     return AndMore(std::move(begun), MissingBytes(growths));
@@ -117,7 +120,7 @@ Status PackedJpegDecoder::State::Start(const Rect& region, Reduction reduction, 
 
 Status PackedJpegDecoder::State::DecodeRow(int mcu_row, RowSink& sink) {
   TRY(reader.Start(file, mcu_row, rows->runs));
-  for (const BlockRow& row : rows->all()) TRY(TransformRow(row));
+  for (const BlockRow& row : rows->all().first(transformed)) TRY(TransformRow(row));
   planes.Deliver(mcu_row, sink);
   return {};
 }

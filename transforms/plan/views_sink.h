@@ -35,6 +35,8 @@ class ViewsSink final : public RowSink {
   // Returns the smallest region that contains those of all views; empty if there are none.
   Rect region() const;
 
+  // All views want the same.
+  PixelLayout wants() const override { return views_[0].resampler->wants(); }
   // RowSink. Begin reserves the memory of all views; its error asks for the bytes that all of them
   // lack together.
   Status Begin(const DecodedRegion& region) override;

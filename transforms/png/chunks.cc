@@ -187,6 +187,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
   }
   if (chunk.type == Type("PLTE")) return TakePalette(chunk, walk);
   if (!chunk.critical()) {
+    if (chunk.type == Type("tRNS")) walk.layout.transparent = true;
     TakeMetadata(chunk, walk);
     TakeAnimation(chunk, walk);
     return {};

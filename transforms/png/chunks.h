@@ -45,6 +45,7 @@ struct Layout {
   Range data;     // the IDAT chunks, which are consecutive, with their lengths and checksums
   Orientation orientation = Orientation::kNormal;  // from eXIf or text, anywhere in the file
   bool several_frames = false;  // an animated PNG (acTL); the image may not be one of them
+  bool transparent = false;     // there is a tRNS chunk
 };
 
 // Walks all chunks. DataLoss: a wrong checksum (of chunks that pixels depend on; other damaged

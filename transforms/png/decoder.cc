@@ -133,7 +133,8 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning 
       .progressive = header.interlaced,
       .format = s.packed ? ImageFormat::kPackedPng : ImageFormat::kPng,
       .alpha = header.color == png::Color::kGrayAlpha || header.color == png::Color::kRgba,
-      .bits = header.bit_depth == 16 ? 16 : 8};
+      .bits = header.bit_depth == 16 ? 16 : 8,
+      .transparent = s.layout.transparent && header.channels() % 2 == 1};
 }
 
 Result<png::Header> PngDecoder::State::ReadHeader(std::span<const uint8_t> file) {

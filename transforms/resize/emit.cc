@@ -185,7 +185,7 @@ void EmitAs(const ResampledRows& from, const RowFormat& format, uint8_t* out) {
     if (from.channels == 1) return EmitPlane<GrayThrice>(from, format, as, count, from.values, out);
     return EmitPlane<Neighbours>(from, format, as, count, from.values, out);
   }
-  for (int c = 0; c < 3; ++c) {
+  for (int c = 0; c < format.channels; ++c) {
     const As as[3] = {piece(c), piece(c), piece(c)};
     const uint8_t* values = from.values + (from.channels == 1 ? 0 : c * from.plane);
     EmitPlane<Neighbours>(from, format, as, from.pixels, values, out + c * format.channel);

@@ -23,8 +23,9 @@ struct ResampledRows {
 inline constexpr int kEmitOverread = 64;
 
 // `out`: the destination of the first pixel row's first pixel. Writes only the pixels. Three
-// channels are interleaved or planar, as in the format. If the format is streamed, FlushEmitted
-// must be called before another thread reads the batch row.
+// channels are interleaved or planar, as in the format; one that has a single channel takes the
+// first. If the format is streamed, FlushEmitted must be called before another thread reads the
+// batch row.
 void EmitRows(const ResampledRows& from, const RowFormat& format, uint8_t* out);
 void FlushEmitted();
 

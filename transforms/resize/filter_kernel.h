@@ -2,6 +2,7 @@
 // only IEEE operations and conversions, so the bits are the same on every machine.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -12,6 +13,11 @@ namespace stoker {
 struct BoxKernel {
   static constexpr double kSupport = 0.5;
   double operator()(double x) const { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
+};
+
+struct TriangleKernel {
+  static constexpr double kSupport = 1;
+  double operator()(double x) const { return std::max(0.0, 1.0 - std::abs(x)); }
 };
 
 // Keys' cubic with a = −½. (Keys: "Cubic convolution interpolation for digital image processing",

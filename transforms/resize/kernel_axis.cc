@@ -11,6 +11,8 @@ namespace {
 
 double SupportOf(Interpolation interpolation) {
   switch (interpolation) {
+    case Interpolation::kBilinear:
+      return TriangleKernel::kSupport;
     case Interpolation::kBicubic:
       return CubicKernel::kSupport;
     case Interpolation::kLanczos:
@@ -58,6 +60,8 @@ KernelAxis::Samples KernelAxis::SamplesOf(int output) {
 void KernelAxis::Weigh(int output, Samples samples, std::span<double> weights) const {
   const double center = (output + 0.5) * scale_, step = 1.0 / width_;
   switch (interpolation_) {
+    case Interpolation::kBilinear:
+      return WeighBy(TriangleKernel(), samples.first, center, step, weights);
     case Interpolation::kBicubic:
       return WeighBy(CubicKernel(), samples.first, center, step, weights);
     case Interpolation::kLanczos:

@@ -1,5 +1,5 @@
-// KernelAxis: the samples that an output of one axis takes, and their weights, for all filters but
-// bilinear. It computes in the same doubles as Pillow.
+// KernelAxis: the samples that an output of one axis takes, and their weights. It computes in the
+// same doubles as Pillow.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ class NearestRows final : public RowSink {
 
   // RowSink: `region` must be kGray, or kGray16 for pixels of 2 bytes, and contain the region that
   // Start returned, with the same pixel rows. The output is complete once all rows are committed.
-  bool takes_planes() const override { return false; }
+  PixelLayout wants() const override { return PixelLayout::kInterleaved; }
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;

@@ -69,6 +69,9 @@ class Resampler final : public RowSink {
   // room for the filter.
   Result<Rect> Start(const Resampling& task, const PixelOutput& output);
 
+  PixelLayout wants() const override {
+    return output_.gray ? PixelLayout::kGray : PixelLayout::kPlanar;
+  }
   // RowSink: `covered` must contain the region that Start returned, with the same pixel rows.
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;

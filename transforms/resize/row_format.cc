@@ -34,14 +34,16 @@ void StoreValue(DType dtype, uint8_t value, float scale, float bias, uint8_t* at
 }  // namespace
 
 RowFormat::RowFormat(const PixelOutput& output, ImageSize size)
-    : dtype(output.dtype), layout(output.layout) {
+    : dtype(output.dtype),
+      layout(output.channels == 1 ? Layout::kNchw : output.layout),
+      channels(output.channels) {
   const auto bytes = static_cast<ptrdiff_t>(SizeOf(dtype));
   const bool together = layout == Layout::kNhwc;
   const ImageSize whole = output.row_size.width != 0 ? output.row_size : size;
   along = together ? 3 * bytes : bytes;
   down = along * whole.width;
   channel = together ? bytes : down * whole.height;
-  stream = output.read_later && 3 * bytes * whole.width * whole.height >= kStreamedBytes;
+  stream = output.read_later && channels * bytes * whole.width * whole.height >= kStreamedBytes;
   if (dtype == DType::kU8) return;
   for (int piece = 0; piece < 3; ++piece) {
     for (int i = 0; i < kPiece; ++i) {
@@ -53,7 +55,7 @@ RowFormat::RowFormat(const PixelOutput& output, ImageSize size)
 }
 
 void StorePixel(const RowFormat& format, const uint8_t* rgb, uint8_t* at) {
-  for (int c = 0; c < 3; ++c, at += format.channel) {
+  for (int c = 0; c < format.channels; ++c, at += format.channel) {
     StoreValue(format.dtype, rgb[c], format.ScaleOf(c), format.BiasOf(c), at);
   }
 }

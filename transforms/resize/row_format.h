@@ -24,6 +24,8 @@ struct PixelOutput {
   // (emit.h) must be called before another thread reads it.
   bool read_later = false;
   ImageSize row_size{};  // of the batch row; 0 × 0 means the image's
+  bool gray = false;     // only luma is decoded
+  int channels = 3;      // or 1, the first of them: a plane
 };
 
 constexpr bool IsPixelType(DType dtype) {
@@ -37,7 +39,8 @@ struct RowFormat {
   RowFormat() = default;
 
   DType dtype = DType::kU8;
-  Layout layout = Layout::kNhwc;
+  Layout layout = Layout::kNhwc;  // kNchw if there is one channel
+  int channels = 3;
 
   // Bytes to the next value in each direction; the vertical ones may be negative.
   ptrdiff_t along = 3;

@@ -63,7 +63,7 @@ Result<ImageInfo> WholeDecoder::Open(std::span<const uint8_t> bytes, ImageFormat
   State& s = *state_;
   s.opened = false;
   ASSIGN_OR_RETURN(const whole::Header header, whole::FormatOf(format)->read_header(bytes));
-  TRY(CheckSize(header.size, s.limits, 0));
+  TRY(CheckSize(header.size, s.limits, 0, static_cast<int>(header.pixel_bytes())));
   s.bytes = bytes;
   s.format = format;
   s.header = header;
@@ -74,7 +74,9 @@ Result<ImageInfo> WholeDecoder::Open(std::span<const uint8_t> bytes, ImageFormat
                    .several_frames = header.several_frames,
                    .format = format,
                    .alpha = header.channels % 2 == 0,
-                   .bits = header.bits};
+                   .bits = header.bits,
+                   .extra = header.extra,
+                   .transparent = header.transparent};
 }
 
 // Reserves all memory, including the sink's if there is one, before the library begins.
@@ -93,6 +95,7 @@ Status WholeDecoder::State::Reserve(const Rect& region, RowSink* sink) {
 
 // Decodes into the sink or, if that is null, to `to`.
 Status WholeDecoder::State::Decode(const Rect& region, RowSink* sink, uint8_t* to) {
+  if (sink != nullptr) TRY(CheckChannels(format, header.channels + header.extra));
   TRY(Reserve(region, sink));
   const size_t pixel = header.pixel_bytes();
   const size_t stride = static_cast<size_t>(header.size.width) * pixel;

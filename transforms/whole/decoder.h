@@ -37,8 +37,8 @@ class WholeDecoder {
   // after each Open. Errors as of Open, and those of the sink.
   Status Decode(const Rect& region, RowSink& sink);
 
-  // Does the same, but keeps alpha, and 16 bits in the machine's byte order. Writes rows without
-  // gaps to `to`. ImageInfo describes a pixel.
+  // Does the same, but keeps all channels, and 16 bits in the machine's byte order. Writes rows
+  // without gaps to `to`. ImageInfo describes a pixel.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
  private:

@@ -48,7 +48,7 @@ Error Truncated(ImageFormat format, uint64_t offset) {
 
 Status CheckSame(ImageFormat format, const Header& first, const Header& again) {
   if (again.size.width == first.size.width && again.size.height == first.size.height &&
-      again.channels == first.channels && again.bits == first.bits &&
+      again.channels == first.channels && again.extra == first.extra && again.bits == first.bits &&
       again.library_bytes <= first.library_bytes) {
     return {};
   }

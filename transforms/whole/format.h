@@ -19,14 +19,16 @@
 namespace stoker::whole {
 
 struct Header {
-  ImageSize size;    // as stored, both sides at least 1
-  int channels = 3;  // 1: gray, 2: gray and alpha, 3: RGB, 4: RGBA
-  int bits = 8;      // of a channel: 8, or 16 in the machine's byte order
+  ImageSize size;            // as stored, both sides at least 1
+  int channels = 3;          // 1: gray, 2: gray and alpha, 3: RGB, 4: RGBA
+  int extra = 0;             // channels after these, which only DecodeUnchanged keeps
+  int bits = 8;              // of a channel: 8, or 16 in the machine's byte order
+  bool transparent = false;  // ImageInfo::transparent
   Orientation orientation = Orientation::kNormal;
   uint64_t library_bytes = 0;   // an upper bound of the memory that Format::decode allocates
   bool several_frames = false;  // or pages, of which the first one is decoded
 
-  size_t pixel_bytes() const { return static_cast<size_t>(channels * bits / 8); }
+  size_t pixel_bytes() const { return static_cast<size_t>((channels + extra) * bits / 8); }
 };
 
 // The rows [begin, end) of the image, without gaps.

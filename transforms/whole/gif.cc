@@ -102,6 +102,7 @@ class OpenGif {
 
   // The index outside the frame.
   uint8_t background() const { return transparent_; }
+  bool has_transparent() const { return has_transparent_; }
 
  private:
   // Codes that clear the table take giflib 2 us for each byte, and no pixel needs them.
@@ -126,8 +127,10 @@ class OpenGif {
     while (block != nullptr) {
       constexpr int kLength = 4, kHasTransparent = 1;
       if (kind == GRAPHICS_EXT_FUNC_CODE && block[0] >= kLength &&
-          (block[1] & kHasTransparent) != 0)
+          (block[1] & kHasTransparent) != 0) {
         transparent_ = block[4];
+        has_transparent_ = true;
+      }
       if (library_.extension_next(file_, &block) != GIF_OK) return false;
     }
     return true;
@@ -152,6 +155,7 @@ class OpenGif {
   int error_ = 0;
   GifFileType* file_ = nullptr;
   uint8_t transparent_ = 0;
+  bool has_transparent_ = false;
 };
 
 // Finds a second image without decoding the first.
@@ -180,7 +184,9 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   ASSIGN_OR_RETURN(const Giflib* const library, (LoadOnce<Giflib, Load>()));
   OpenGif gif(*library, bytes);
   TRY(gif.ToFirstFrame());
-  return Header{.size = gif.Canvas(), .several_frames = HasSeveralFrames(bytes)};
+  return Header{.size = gif.Canvas(),
+                .transparent = gif.has_transparent(),
+                .several_frames = HasSeveralFrames(bytes)};
 }
 
 Status Decode(std::span<const uint8_t> bytes, const Header& header, const Rows& rows) {

@@ -125,10 +125,16 @@ struct Samples {
     const bool keeps = alpha && colours() != 4 && photometric != PHOTOMETRIC_PALETTE;
     return (gray ? 1 : 3) + (keeps ? 1 : 0);
   }
+  // Channels after these: bands of satellites, for example.
+  int extra() const {
+    const bool converted = colours() == 4 || photometric == PHOTOMETRIC_PALETTE;
+    return converted ? 0 : count - channels();
+  }
+  int kept() const { return channels() + extra(); }
   int most() const { return bits == 16 ? 65535 : 255; }
 
-  // Sample `i` of a row, with 8 bits if it has fewer.
-  int At(const uint8_t* row, int i) const {
+  // Sample `i` of a row, of that channel, with 8 bits if it has fewer.
+  int At(const uint8_t* row, int i, int channel) const {
     int value = 0;
     if (bits == 16) {
       uint16_t wide;
@@ -139,7 +145,8 @@ struct Samples {
     }
     if (photometric == PHOTOMETRIC_PALETTE) return value;
     if (bits < 8) value = value * 255 / ((1 << bits) - 1);
-    return photometric == PHOTOMETRIC_MINISWHITE ? most() - value : value;
+    const bool inverted = photometric == PHOTOMETRIC_MINISWHITE && channel == 0;
+    return inverted ? most() - value : value;
   }
   void Put(int value, int channel, uint8_t* pixel) const {
     if (bits != 16) {
@@ -185,6 +192,7 @@ class OpenTiff {
     Get(TIFFTAG_ORIENTATION, orientation);
     Header header{.size = size_,
                   .channels = samples_.channels(),
+                  .extra = samples_.extra(),
                   .bits = samples_.bits == 16 ? 16 : 8,
                   .orientation = OrientationOf(orientation)};
     constexpr uint64_t kCodecs = 1 << 20, kCoefficients = 3;  // of a progressive JPEG
@@ -198,7 +206,7 @@ class OpenTiff {
     if (part == nullptr) {
       return Error{Code::kResourceExhausted, "no memory left to decode a TIFF", {}, 0};
     }
-    const int planes = samples_.separate ? samples_.channels() : 1;
+    const int planes = samples_.separate ? samples_.kept() : 1;
     const int first = rows.begin / part_.height * part_.height;
     for (int y = first; y < rows.end; y += part_.height) {
       for (int x = 0; x < size_.width; x += part_.width) {
@@ -273,7 +281,7 @@ class OpenTiff {
     const bool sound = samples_.photometric <= PHOTOMETRIC_PALETTE ||
                        samples_.photometric == PHOTOMETRIC_SEPARATED ||
                        samples_.photometric == PHOTOMETRIC_YCBCR;
-    constexpr int kMost = 6;  // Pillow's
+    constexpr int kMost = 64;
     if (!sound || (samples_.photometric == PHOTOMETRIC_MINISWHITE && samples_.alpha) ||
         samples_.count < colours || samples_.count > kMost || (bits < 8 && samples_.count > 1) ||
         (wide && (palette || colours == 4)) ||
@@ -353,13 +361,13 @@ class OpenTiff {
   void Convert(const uint8_t* part, int x, int y, int plane, const Rows& rows) const {
     const int count = std::min(part_.width, size_.width - x);
     const int end = std::min(y + part_.height, rows.end);
-    const int pixel = samples_.channels() * (samples_.bits == 16 ? 2 : 1);
+    const int pixel = samples_.kept() * (samples_.bits == 16 ? 2 : 1);
     for (int row = std::max(y, rows.begin); row < end; ++row) {
       const uint8_t* const from = part + static_cast<size_t>(row - y) * row_bytes_;
       uint8_t* const to = rows.Row(row) + ptrdiff_t{pixel} * x;
       if (samples_.separate) {
         for (int i = 0; i < count; ++i) {
-          samples_.Put(samples_.At(from, i), plane, to + ptrdiff_t{pixel} * i);
+          samples_.Put(samples_.At(from, i, plane), plane, to + ptrdiff_t{pixel} * i);
         }
       } else if (IsCopied()) {
         std::memcpy(to, from, static_cast<size_t>(pixel * count));
@@ -370,7 +378,7 @@ class OpenTiff {
   }
 
   bool IsCopied() const {
-    return samples_.bits >= 8 && samples_.count == samples_.channels() && !samples_.associated &&
+    return samples_.bits >= 8 && samples_.count == samples_.kept() && !samples_.associated &&
            samples_.photometric != PHOTOMETRIC_MINISWHITE &&
            samples_.photometric != PHOTOMETRIC_PALETTE;
   }
@@ -378,23 +386,23 @@ class OpenTiff {
   void ConvertPixel(const uint8_t* row, int i, uint8_t* to) const {
     const int first = i * samples_.count;
     if (samples_.photometric == PHOTOMETRIC_PALETTE) {
-      const int index = samples_.At(row, first);
+      const int index = samples_.At(row, first, 0);
       for (size_t c = 0; c < 3; ++c) to[c] = static_cast<uint8_t>(samples_.palette[c][index] >> 8);
       return;
     }
     if (samples_.photometric == PHOTOMETRIC_SEPARATED) {
-      const int white = 255 - samples_.At(row, first + 3);
+      const int white = 255 - samples_.At(row, first + 3, 3);
       for (int c = 0; c < 3; ++c) {
-        const int product = samples_.At(row, first + c) * white + 128;  // Pillow's rounding
+        const int product = samples_.At(row, first + c, c) * white + 128;  // Pillow's rounding
         to[c] = static_cast<uint8_t>(white - (((product >> 8) + product) >> 8));
       }
       return;
     }
     const int colours = samples_.colours();
-    for (int c = 0; c < samples_.channels(); ++c) {
-      int64_t value = samples_.At(row, first + c);
+    for (int c = 0; c < samples_.kept(); ++c) {
+      int64_t value = samples_.At(row, first + c, c);
       if (samples_.associated && c < colours) {
-        const int64_t alpha = samples_.At(row, first + colours), most = samples_.most();
+        const int64_t alpha = samples_.At(row, first + colours, colours), most = samples_.most();
         value = alpha == 0 ? 0 : std::min(value * most / alpha, most);
       }
       samples_.Put(static_cast<int>(value), c, to);

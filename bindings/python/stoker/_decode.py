@@ -16,7 +16,7 @@ from stoker._explain import spec_of
 from stoker._runtime import Runtime
 from stoker._transforms import Resize
 
-_MODES = ("rgb", "gray", "unchanged")
+_MODES = ("rgb", "gray", "rgba", "unchanged")
 _LIMITS = {name: _options.DEFAULTS[name] for name in ("max_pixels", "max_scans")}
 
 
@@ -24,6 +24,7 @@ def decode_image(
     image: Any,
     mode: str = "rgb",
     *,
+    dtype: Any = None,
     region: tuple[int, int, int, int] | None = None,
     size: Any = None,
     interpolation: Any = "bilinear",
@@ -45,10 +46,14 @@ def decode_image(
     Args:
         image: the bytes of an image file (bytes, bytearray, memoryview, a uint8 array or CPU tensor of one
             dimension), or a path (str, os.PathLike).
-        mode: "rgb": colours; a gray image gets three equal channels. "gray": the result of Pillow's
-            convert("L") for these. In both, alpha is dropped, and an image of 16 bits is refused.
-            "unchanged": gray if the file is, with alpha and all 16 bits (uint16) if it has them; a palette
-            is looked up, and its transparency (tRNS) dropped.
+        mode: "rgb": colours; a gray image gets three equal channels. "gray": luma, of a JPEG as it is stored
+            (as OpenCV, torchvision and TensorFlow take it), of others Pillow's convert("L"). "rgba": colours
+            and alpha, opaque where the file has none (that of a WebP, and transparent colours of PNG and GIF,
+            are refused); "rgb" and "gray" drop it. "unchanged": all
+            channels and bits of the file; a palette is looked up, and its transparency (tRNS) dropped.
+        dtype: "uint8" (the default, with which an image of 16 bits is refused); "uint16": images of 16 bits
+            as they are, and values of 8 bits times 257; "float32", "float16", "bfloat16": value / 255, or of
+            images of 16 bits value / 65535. Not with "unchanged", which has the file's own type.
         region: (top, left, height, width), the part to decode. It must lie inside the image.
         size: the size that the image, or the region, is resized to: an int, its shorter side, or (height,
             width).
@@ -56,25 +61,24 @@ def decode_image(
         exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
-        accept_16_bits: "rgb" and "gray" take the upper 8 bits of an image of 16 bits.
+        accept_16_bits: take the upper 8 bits of an image of 16 bits, with all types but uint16.
 
     Returns:
-        A new array: (height, width, 3) uint8; gray (height, width); with alpha (height, width, 2) or
-        (height, width, 4). C order, 64-byte aligned. It owns its memory. Libraries with DLPack take it
-        without a copy (`torch.from_dlpack`).
+        A new array: (height, width, channels), or of one channel (height, width). C order, 64-byte aligned.
+        It owns its memory. Libraries with DLPack take it without a copy (`torch.from_dlpack`).
 
     Raises:
         DataLossError: bytes that are not an image, or a damaged one; has the `offset`, and for a path the
             `file`.
         NotFoundError, PermissionDeniedError, …: the file cannot be read.
         UnimplementedError: a format that stoker does not decode, or only with a library that is not
-            installed; an image of 16 bits, unless accept_16_bits or mode "unchanged" takes it; with mode
-            "unchanged", a WebP with alpha, and with `size` an image with alpha or of 16 bits.
+            installed; an image of 16 bits, unless dtype, accept_16_bits or mode "unchanged" takes it; the
+            alpha of a WebP.
         ResourceExhaustedError: an image beyond max_pixels or max_scans, or larger than memory.
         ValueError, TypeError: naming the argument; a region that is not inside the image.
     """
     given, is_path = _input(image)
-    request = _request(mode, size, interpolation, antialias, exif_orientation)
+    request = _request(mode, dtype, size, interpolation, antialias, exif_orientation)
     limits = _limits(max_pixels, max_scans, accept_truncated, accept_16_bits)
     return _decoders(*limits).one(given, is_path, request, _region(region))
 
@@ -83,6 +87,7 @@ def decode_images(
     images: Iterable[Any],
     mode: str = "rgb",
     *,
+    dtype: Any = None,
     region: tuple[int, int, int, int] | None = None,
     size: Any = None,
     interpolation: Any = "bilinear",
@@ -102,7 +107,7 @@ def decode_images(
     Args:
         images: images as for `decode_image`, in any mix.
         runtime: the Runtime whose workers decode; None means the default one.
-        mode, region, size, interpolation, antialias: as for `decode_image`, for all images.
+        mode, dtype, region, size, interpolation, antialias: as for `decode_image`, for all images.
         exif_orientation, max_pixels, max_scans, accept_truncated, accept_16_bits: likewise.
 
     Returns:
@@ -118,7 +123,7 @@ def decode_images(
     if runtime is not None and not isinstance(runtime, Runtime):
         raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
     given = [_input(image, f"images[{i}]") for i, image in enumerate(images)]
-    request = _request(mode, size, interpolation, antialias, exif_orientation)
+    request = _request(mode, dtype, size, interpolation, antialias, exif_orientation)
     native = _stoker.Runtime() if runtime is None else runtime._native
     limits = _limits(max_pixels, max_scans, accept_truncated, accept_16_bits)
     return _decoders(*limits).all(given, request, _region(region), native)
@@ -161,21 +166,26 @@ def _region(region: Any) -> tuple[int, int, int, int] | None:
 
 
 def _request(
-    mode: str, size: Any, interpolation: Any, antialias: bool, exif_orientation: bool
+    mode: str, dtype: Any, size: Any, interpolation: Any, antialias: bool, exif_orientation: bool
 ) -> _stoker.ArrayRequest:
     _checks.choice("mode", mode, _MODES)
+    if dtype is not None and mode == "unchanged":
+        raise InvalidArgumentError('dtype is given, but mode "unchanged" has the type of the file')
+    name = "uint8" if dtype is None else _options.checked_one("dtype", dtype)
+    _checks.numpy_has(name)
     resize = None
     if size is not None or interpolation != "bilinear" or antialias is not True:
         checked = Resize(1 if size is None else size, interpolation, antialias=antialias)
         resize = None if size is None else checked
-    return _made(_MODES.index(mode), resize, _checks.boolean("exif_orientation", exif_orientation))
+    return _made(_MODES.index(mode), name, resize, _checks.boolean("exif_orientation", exif_orientation))
 
 
 # Cached: making one takes about as long as decoding a thumbnail.
 @functools.lru_cache(maxsize=64)
-def _made(mode: int, resize: Resize | None, exif_orientation: bool) -> _stoker.ArrayRequest:
+def _made(mode: int, dtype: str, resize: Resize | None, exif_orientation: bool) -> _stoker.ArrayRequest:
     resizes = [] if resize is None else [resize]
-    return _stoker.ArrayRequest(spec_of(resizes, {"exif_orientation": exif_orientation}), mode)
+    options = {"exif_orientation": exif_orientation, "dtype": dtype}
+    return _stoker.ArrayRequest(spec_of(resizes, options), mode)
 
 
 def _limits(

@@ -91,9 +91,9 @@ class Loader:
         batch_size: rows per batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
-        dtype: data type of transformed images: "uint8", "float16", "bfloat16" or "float32". Also takes the
-            objects of NumPy, TensorFlow and JAX for these types. The conversion costs little, and rounds as
-            astype does from float32. NumPy arrays of bfloat16 need the package ml_dtypes; tensors
+        dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16".
+            "uint16" is for `decode_image` alone. Also takes the objects of NumPy, TensorFlow and JAX for these types. The conversion costs little, and
+            rounds as astype does from float32. NumPy arrays of bfloat16 need the package ml_dtypes; tensors
             (`to_device`) do not.
         layout: memory layout of transformed images: "NHWC" or "NCHW". "NHWC": channels last; "NCHW": a
             plane for each channel, as in PyTorch.

@@ -30,8 +30,8 @@ TEST(DecodeImage, GivesTheArraysOfAPool) {
       testing::MakeJpeg({.width = 41, .height = 30, .orientation = 6, .seed = 1}),
       testing::MakePng({.width = 41, .height = 30, .seed = 2})};
   std::vector<ArrayRequest> requests(6);
-  requests[1].mode = ArrayMode::kGray;
-  requests[2].mode = ArrayMode::kUnchanged;
+  requests[1].channels = Channels::kGray;
+  requests[2].channels = Channels::kUnchanged;
   requests[3].region = Rect{3, 5, 20, 10};
   requests[4].resize = Resize{.height = 16, .width = 8};
   requests[5].dtype = DType::kF32;
@@ -60,8 +60,8 @@ TEST(DecodeImage, RefusesWhatIsNotPossible) {
   cases[0] = {{.region = Rect{0, 0, 41, 30}}, "not inside"};
   cases[1] = {{.resize = Resize{}}, "resize"};
   cases[2] = {{.dtype = DType::kI64}, "dtype is int64"};
-  cases[3] = {{.mode = ArrayMode::kGray, .layout = Layout::kNchw}, "only arrays of RGB"};
-  cases[4] = {{.mode = ArrayMode::kGray, .dtype = DType::kF32}, "only arrays of RGB"};
+  cases[3] = {{.channels = Channels::kUnchanged, .layout = Layout::kNchw}, "own type"};
+  cases[4] = {{.channels = Channels::kUnchanged, .dtype = DType::kF32}, "own type"};
   cases[5] = {{.resize = Resize{.height = -1, .width = 5}}, "resize"};
   for (const auto& [request, words] : cases) {
     const Result<DecodedArray> refused = DecodeImage(image, request);

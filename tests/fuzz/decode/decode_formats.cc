@@ -9,6 +9,7 @@
 
 #include "core/memory/buffer.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "transforms/array/array_decoder.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
 #include "transforms/png/decoder.h"
@@ -85,6 +86,32 @@ void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
   Require(decoder.Open(bytes).ok(), "what was opened is opened again");
   Rows rows;
   Require(decoder.Decode(region, rows).ok() == status.ok(), "both decode, or neither");
+}
+
+// Decodes a region to channels and a type that the input chooses, into memory of the exact size.
+void DecodeArray(std::span<const uint8_t> input) {
+  static MemoryBudget budget(kMemory);
+  static ArrayDecoder decoder(kTight, budget);
+  std::vector<uint8_t> padded(input.begin(), input.end());
+  padded.resize(input.size() + kBufferPadding);
+  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  RandomStream random({Digest(input), 0, 0}, 0);
+  constexpr DType kTypes[] = {DType::kU8, DType::kU16, DType::kF32, DType::kBF16};
+  ArrayRequest request{.channels = static_cast<Channels>(random.Below(4))};
+  if (request.channels != Channels::kUnchanged) {
+    request.dtype = kTypes[random.Below(4)];
+    request.layout = random.Below(2) == 0 ? Layout::kNhwc : Layout::kNchw;
+  }
+  if (random.Below(2) == 0) {
+    request.resize = Resize{.height = 1 + static_cast<int>(random.Below(40)),
+                            .width = 1 + static_cast<int>(random.Below(40)),
+                            .interpolation = static_cast<Interpolation>(random.Below(5))};
+  }
+  const Result<ArrayShape> shape = decoder.Open(bytes, request);
+  if (!shape.ok()) return Require(!shape.error().cause.empty(), "errors have a cause");
+  std::vector<uint8_t> array(shape->bytes());
+  const Status status = decoder.Decode(array.data());
+  Require(status.ok() || !status.error().cause.empty(), "errors have a cause");
 }
 
 // Decompresses the input as the data of a chunk: the bytes and the verdict are zlib's.
@@ -178,7 +205,10 @@ Result<WholeImage> DecodeWholeUnchanged(std::span<const uint8_t> bytes) {
   WholeImage image{.size = info->size, .pixels = {}};
   const size_t colours = info->components == 1 ? 1 : 3;
   if (colours == 1) image.layout = PixelLayout::kGray;
-  const size_t channels = colours + (info->alpha ? 1 : 0), wide = info->bits == 16 ? 2 : 1;
+  const size_t channels = colours + (info->alpha ? 1 : 0) + static_cast<size_t>(info->extra);
+  const size_t wide = info->bits == 16 ? 2 : 1;
+  constexpr size_t kMostForColour = 6;
+  if (channels > kMostForColour) return Error{Code::kUnimplemented, "bands, not colours"};
   const auto pixels =
       static_cast<size_t>(info->size.width) * static_cast<size_t>(info->size.height);
   std::vector<uint8_t> all(pixels * channels * wide);
@@ -221,17 +251,20 @@ void DecodeFuzzedPng(std::span<const uint8_t> input) {
   MoveMask(png, 1);
   MoveMask(png, 2);
   DecodeUnchanged(decoder, png);
+  DecodeArray(png);
 }
 
 void DecodeFuzzedWebp(std::span<const uint8_t> input) {
   static MemoryBudget budget(kMemory);
   static WebpDecoder decoder(kTight, &budget);
   Decode(decoder, input, DecodeWholeWebp);
+  DecodeArray(input);
 }
 
 void DecodeFuzzedWhole(std::span<const uint8_t> input) {
   SniffedDecoder decoder = WholeDecoderOf();
   Decode(decoder, input, DecodeWholeUnchanged);
+  DecodeArray(input);
 }
 
 }  // namespace stoker::testing

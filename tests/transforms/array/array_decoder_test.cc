@@ -37,6 +37,7 @@ struct Sample {
   std::vector<uint8_t> padded{};
   Orientation orientation = Orientation::kNormal;
   Result<WholeImage> whole;
+  std::optional<Result<WholeImage>> luma{};  // of a JPEG
 };
 
 int Below(RandomStream& random, int n) {
@@ -59,6 +60,7 @@ Sample MakeSample(uint64_t n) {
       if (Below(random, 4) == 0) options.scans = testing::JpegScans::kProgressive;
       sample.padded = Padded(MakeJpeg(options));
       sample.whole = DecodeWhole(Unpadded(sample.padded));
+      sample.luma = DecodeWhole(Unpadded(sample.padded), 1, /*gray=*/true);
       break;
     }
     case 1: {
@@ -145,9 +147,9 @@ TEST_F(ArrayDecoderTest, ArraysAreThePixelsAsViewed) {
     const Sample sample = MakeSample(n);
     ASSERT_TRUE(sample.whole.ok()) << sample.name;
     RandomStream random({22, 0, n}, 0);
-    ArrayRequest request{.mode = n % 3 == 1 ? ArrayMode::kGray : ArrayMode::kRgb,
+    ArrayRequest request{.channels = n % 3 == 1 ? Channels::kGray : Channels::kRgb,
                          .exif_orientation = n % 5 != 0};
-    const bool gray = request.mode == ArrayMode::kGray;
+    const bool gray = request.channels == Channels::kGray;
     const Orientation turned = request.exif_orientation ? sample.orientation : Orientation::kNormal;
     const ImageSize viewed = Viewed(sample.whole->size, turned);
     Rect region{0, 0, viewed.width, viewed.height};
@@ -158,7 +160,8 @@ TEST_F(ArrayDecoderTest, ArraysAreThePixelsAsViewed) {
     if (gray) sides.pop_back();
     ASSERT_EQ(got.shape.sides, sides);
     ASSERT_EQ(got.shape.dtype, DType::kU8);
-    ASSERT_EQ(got.bytes, NaiveArray(*sample.whole, turned, region, gray)) << sample.name;
+    const WholeImage& whole = gray && sample.luma ? **sample.luma : *sample.whole;
+    ASSERT_EQ(got.bytes, NaiveArray(whole, turned, region, gray)) << sample.name;
   }
 }
 
@@ -205,11 +208,16 @@ TEST_F(ArrayDecoderTest, ResizedArraysAreThePlans) {
       ASSERT_EQ(got.bytes, want) << sample.name;
     }
 
-    request.mode = ArrayMode::kGray;
+    request.channels = Channels::kGray;
     const ArrayOutcome gray = Decode(decoder_, Unpadded(sample.padded), request);
-    const WholeImage resized{{resize.width, resize.height}, PixelLayout::kInterleaved, got.bytes};
-    ASSERT_EQ(gray.bytes,
-              NaiveArray(resized, Orientation::kNormal, {0, 0, resize.width, resize.height}, true));
+    const WholeImage& whole = sample.luma ? **sample.luma : *sample.whole;
+    const std::vector<uint8_t> luma = NaiveArray(whole, sample.orientation, region, true);
+    const ImageView gray_view{PixelLayout::kGray, region.size(), {luma.data()}, {region.width}};
+    ASSERT_TRUE(plan.Apply(gray_view, {}, *workspace, {.row = want.data()}, times).ok());
+    std::vector<uint8_t> want_gray;
+    for (size_t i = 0; i < want.size(); i += 3) want_gray.push_back(want[i]);
+    ASSERT_LE(Apart(gray.bytes, want_gray), sample.orientation == Orientation::kNormal ? 0 : 1)
+        << sample.name;
   }
 }
 
@@ -245,7 +253,7 @@ TEST_F(ArrayDecoderTest, TakesDecodedImages) {
   EXPECT_EQ(Decode(decoder_, view, {}).bytes, rgb);
   const WholeImage whole{size, PixelLayout::kInterleaved, rgb};
   const Rect region{size.width / 2, size.height / 3, 1, size.height / 3};
-  EXPECT_EQ(Decode(decoder_, view, {.mode = ArrayMode::kGray, .region = region}).bytes,
+  EXPECT_EQ(Decode(decoder_, view, {.channels = Channels::kGray, .region = region}).bytes,
             NaiveArray(whole, Orientation::kNormal, region, true));
 }
 
@@ -290,7 +298,7 @@ TEST_F(ArrayDecoderTest, UnchangedKeepsAlphaAnd16Bits) {
     const auto turned = static_cast<Orientation>(orientation);
     const Rect region = testing::RandomRegion(Viewed(stored, turned), random);
     const ArrayOutcome got =
-        Decode(decoder_, Unpadded(padded), {.mode = ArrayMode::kUnchanged, .region = region});
+        Decode(decoder_, Unpadded(padded), {.channels = Channels::kUnchanged, .region = region});
     ASSERT_EQ(got.error, "");
     std::vector<int64_t> sides{region.height, region.width, channels};
     if (channels == 1) sides.pop_back();
@@ -305,7 +313,7 @@ TEST_F(ArrayDecoderTest, UnchangedOfOthersIsGrayOrRgb) {
   for (uint64_t n = 0; n < 60; ++n) {
     const Sample sample = MakeSample(n);
     const ArrayOutcome got =
-        Decode(decoder_, Unpadded(sample.padded), {.mode = ArrayMode::kUnchanged});
+        Decode(decoder_, Unpadded(sample.padded), {.channels = Channels::kUnchanged});
     ASSERT_EQ(got.error, "") << sample.name;
     if (got.shape.sides.size() == 3 && got.shape.sides[2] != 3) continue;  // alpha
     const ImageSize size = Viewed(sample.whole->size, sample.orientation);
@@ -316,16 +324,107 @@ TEST_F(ArrayDecoderTest, UnchangedOfOthersIsGrayOrRgb) {
   }
 }
 
-TEST_F(ArrayDecoderTest, UnchangedIsNotResizedWithAlpha) {
-  const std::vector<uint8_t> png = Padded(MakePng({.color = 6}));
+// Returns the values of samples of 8 or 16 bits.
+std::vector<int> ValuesOf(const std::vector<uint8_t>& samples, int bits) {
+  std::vector<int> values;
+  for (size_t i = 0; i < samples.size(); i += static_cast<size_t>(bits / 8)) {
+    uint16_t wide = samples[i];
+    if (bits == 16) std::memcpy(&wide, &samples[i], sizeof(wide));
+    values.push_back(wide);
+  }
+  return values;
+}
+
+// Returns a pixel's channels, from `stored` gray or RGB with perhaps alpha, by their definitions.
+std::vector<int> ChannelsBy(Channels wanted, const int* stored, int channels, int most) {
+  const bool gray = channels < 3;
+  const int r = stored[0], g = stored[gray ? 0 : 1], b = stored[gray ? 0 : 2];
+  const int alpha = channels % 2 == 0 ? stored[channels - 1] : most;
+  const auto luma =
+      static_cast<int>((int64_t{19595} * r + int64_t{38470} * g + 7471 * b + 32768) / 65536);
+  if (wanted == Channels::kGray) return {luma};
+  if (wanted == Channels::kRgb) return {r, g, b};
+  return {r, g, b, alpha};
+}
+
+TEST_F(ArrayDecoderTest, ChannelsAndTypesOfPngs) {
+  constexpr std::pair<int, int> kColors[] = {{0, 1}, {2, 3}, {4, 2}, {6, 4}};  // channels
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(600)); ++n) {
+    RandomStream random({26, 0, n}, 0);
+    const auto [color, channels] = kColors[n % 4];
+    const int bits = Below(random, 2) == 0 ? 8 : 16, orientation = 1 + Below(random, 8);
+    const ImageSize stored{1 + Below(random, 60), 1 + Below(random, 60)};
+    const std::vector<uint8_t> file = MakePng({.width = stored.width,
+                                               .height = stored.height,
+                                               .color = color,
+                                               .bit_depth = bits,
+                                               .interlaced = Below(random, 2) == 0,
+                                               .seed = n});
+    const std::vector<uint8_t> padded = Padded(testing::WithChunk(
+        file, "IDAT", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, false))));
+    const auto turned = static_cast<Orientation>(orientation);
+    const Rect region = testing::RandomRegion(Viewed(stored, turned), random);
+    constexpr Channels kWanted[] = {Channels::kGray, Channels::kRgb, Channels::kRgba};
+    constexpr DType kTypes[] = {DType::kU8, DType::kU16, DType::kF32};
+    const ArrayRequest request{.channels = kWanted[Below(random, 3)],
+                               .region = region,
+                               .dtype = kTypes[Below(random, 3)],
+                               .layout = Below(random, 2) == 0 ? Layout::kNhwc : Layout::kNchw};
+    const ArrayOutcome got = Decode(decoder_, Unpadded(padded), request);
+    if (request.dtype == DType::kU8 && bits == 16) {
+      ASSERT_NE(got.error.find("of 16 bits a channel"), std::string::npos) << got.error;
+      continue;
+    }
+    ASSERT_EQ(got.error, "");
+    const std::vector<int> values =
+        ValuesOf(NaiveSamples(Unpadded(padded), channels, bits, stored, turned, region), bits);
+    const size_t pixels = values.size() / static_cast<size_t>(channels);
+    const int most = bits == 16 ? 65535 : 255;
+    for (size_t i = 0; i < pixels; ++i) {
+      const std::vector<int> wanted =
+          ChannelsBy(request.channels, &values[i * static_cast<size_t>(channels)], channels, most);
+      for (size_t c = 0; c < wanted.size(); ++c) {
+        const size_t at = request.layout == Layout::kNhwc ? i * wanted.size() + c : c * pixels + i;
+        const int value = request.dtype == DType::kU16 && bits == 8 ? 257 * wanted[c] : wanted[c];
+        if (request.dtype == DType::kF32) {
+          float number;
+          std::memcpy(&number, &got.bytes[4 * at], 4);
+          ASSERT_NEAR(number, static_cast<float>(value) / static_cast<float>(most), 2e-7) << n;
+        } else {
+          const int bits_of = request.dtype == DType::kU16 ? 16 : 8;
+          const auto begin = got.bytes.begin() + static_cast<ptrdiff_t>(at) * (bits_of / 8);
+          ASSERT_EQ(ValuesOf({begin, begin + bits_of / 8}, bits_of)[0], value) << n;
+        }
+      }
+    }
+  }
+}
+
+// JPEGs and WebPs have no such channels: they are widened.
+TEST_F(ArrayDecoderTest, ChannelsAndTypesOfOthers) {
+  for (uint64_t n = 0; n < 90; ++n) {
+    const Sample sample = MakeSample(n);
+    const Channels channels = n % 2 == 0 ? Channels::kRgb : Channels::kGray;
+    const ArrayOutcome narrow = Decode(decoder_, Unpadded(sample.padded), {.channels = channels});
+    const ArrayOutcome wide =
+        Decode(decoder_, Unpadded(sample.padded), {.channels = channels, .dtype = DType::kU16});
+    ASSERT_EQ(wide.error, "") << sample.name;
+    ASSERT_EQ(wide.shape.sides, narrow.shape.sides);
+    const std::vector<int> values = ValuesOf(wide.bytes, 16);
+    ASSERT_EQ(values.size(), narrow.bytes.size());
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 257 * narrow.bytes[i]);
+  }
+}
+
+TEST_F(ArrayDecoderTest, TheAlphaOfAWebpIsRefused) {
   const std::vector<uint8_t> webp = Padded(MakeWebp({.alpha = true}));
   const std::vector<uint8_t> lossless = Padded(MakeWebp({.lossless = true, .alpha = true}));
-  const ArrayRequest resized{.mode = ArrayMode::kUnchanged, .resize = Resize{.size = 9}};
-  EXPECT_EQ(decoder_.Open(Unpadded(png), resized).error().code, Code::kUnimplemented);
   for (const std::vector<uint8_t>& file : {webp, lossless}) {
-    const Error error = decoder_.Open(Unpadded(file), {.mode = ArrayMode::kUnchanged}).error();
-    EXPECT_EQ(error.code, Code::kUnimplemented);
-    EXPECT_EQ(error.cause, "the alpha of a WebP is not decoded");
+    for (const Channels channels : {Channels::kUnchanged, Channels::kRgba}) {
+      const Error error = decoder_.Open(Unpadded(file), {.channels = channels}).error();
+      EXPECT_EQ(error.code, Code::kUnimplemented);
+      EXPECT_EQ(error.cause, "the alpha of a WebP is not decoded");
+    }
   }
 }
 
@@ -377,7 +476,7 @@ TEST_F(ArrayDecoderTest, DamageIsTheDecodersError) {
     const std::vector<uint8_t> padded = Padded(file);
     ImageDecoder plain;
     const Error want = testing::ErrorOf(plain, padded);
-    const ArrayRequest request{.mode = n % 3 == 1 ? ArrayMode::kGray : ArrayMode::kRgb};
+    const ArrayRequest request{.channels = n % 3 == 1 ? Channels::kGray : Channels::kRgb};
     const ArrayOutcome got = Decode(decoder_, Unpadded(padded), request);
     ASSERT_EQ(got.error, want.cause.empty() ? "" : want.ToString()) << sample.name;
     failed += got.error.empty() ? 0 : 1;

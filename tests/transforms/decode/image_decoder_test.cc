@@ -57,6 +57,33 @@ TEST(ImageDecoder, DetectsEachFormatByItsContent) {
   EXPECT_EQ(decoder.paths().packed, 2u);
 }
 
+// For a sink that wants only luma, images of other formats are decoded to RGB and converted.
+TEST(ImageDecoder, GivesLumaAlone) {
+  ImageDecoder decoder;
+  const auto luma_of = [](const WholeImage& image) {
+    WholeImage luma{image.size, PixelLayout::kGray, {}};
+    const auto each = static_cast<size_t>(BytesPerPixel(image.layout));
+    for (size_t i = 0; i < image.pixels.size(); i += each) {
+      const uint8_t* const p = &image.pixels[i];
+      const int sum = 19595 * p[0] + 38470 * p[each / 2] + 7471 * p[each - 1];
+      luma.pixels.push_back(static_cast<uint8_t>((sum + 32768) / 65536));
+    }
+    return luma;
+  };
+  for (const int color : {0, 2, 3, 4, 6}) {
+    for (const bool interlaced : {false, true}) {
+      const std::vector<uint8_t> png = Padded(MakePng({.color = color, .interlaced = interlaced}));
+      const WholeImage luma = luma_of(DecodeWholePng(Unpadded(png)).value());
+      for (const Rect& region : {Rect{}, Rect{5, 5, 20, 20}, Rect{0, 7, 1, 3}}) {
+        EXPECT_EQ(Compare(decoder, png, region, luma, PixelLayout::kGray), "") << color;
+      }
+    }
+  }
+  const std::vector<uint8_t> webp = Padded(MakeWebp());
+  const WholeImage luma = luma_of(DecodeWholeWebp(Unpadded(webp)).value());
+  EXPECT_EQ(Compare(decoder, webp, {5, 5, 20, 20}, luma, PixelLayout::kGray), "");
+}
+
 TEST(ImageDecoder, MasksArePngs) {
   const std::vector<uint8_t> jpeg = Padded(MakeJpeg()), webp = Padded(MakeWebp()),
                              png = Padded(MakePng({.color = 3, .bit_depth = 4})),

@@ -22,6 +22,10 @@ namespace stoker::testing {
 // the order of calls.
 class KeepRows : public RowSink {
  public:
+  explicit KeepRows(PixelLayout wants = PixelLayout::kPlanar) : wants_(wants) {}
+
+  PixelLayout wants() const override { return wants_; }
+
   Status Begin(const DecodedRegion& region) override {
     region_ = region;
     planar_ = region.layout == PixelLayout::kPlanar;
@@ -76,6 +80,7 @@ class KeepRows : public RowSink {
     }
   }
 
+  const PixelLayout wants_;
   DecodedRegion region_;
   bool planar_ = false;
   std::array<std::vector<uint8_t>, 3> planes_;

@@ -83,20 +83,20 @@ constexpr std::array<Coding, 16> kCodings = {{
 }};
 
 void CheckRegion(const std::vector<uint8_t>& bytes, const WholeImage& whole, const Rect& region,
-                 Reduction reduction = 1) {
-  KeepRows sink;
+                 Reduction reduction = 1, PixelLayout wants = PixelLayout::kPlanar) {
+  KeepRows sink(wants);
   const Status status = DecodeAll(Decoder(), bytes, region, sink, {}, reduction);
   ASSERT_TRUE(status.ok()) << Text(region) << ": " << status.error().ToString();
   ASSERT_EQ(Difference(sink, region, whole), "") << Text(region);
 }
 
-WholeImage Whole(const std::vector<uint8_t>& padded, Reduction reduction = 1) {
+WholeImage Whole(const std::vector<uint8_t>& padded, Reduction reduction = 1, bool gray = false) {
   Result<WholeImage> whole =
-      DecodeWhole(std::span(padded).first(padded.size() - kBufferPadding), reduction);
+      DecodeWhole(std::span(padded).first(padded.size() - kBufferPadding), reduction, gray);
   return std::move(whole).value();
 }
 
-// Regions at the edges, and `others`.
+// Regions at the edges, and `others`; and luma alone of every third one.
 void CheckRegions(const std::vector<uint8_t>& bytes, Reduction reduction, int others,
                   const DrawKey& key) {
   const WholeImage whole = Whole(bytes, reduction);
@@ -105,6 +105,11 @@ void CheckRegions(const std::vector<uint8_t>& bytes, Reduction reduction, int ot
   for (int i = 0; i < others; ++i) regions.push_back(RandomRegion(whole.size, random));
   for (const Rect& region : regions) {
     CheckRegion(bytes, whole, region, reduction);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  const WholeImage luma = Whole(bytes, reduction, /*gray=*/true);
+  for (size_t i = 0; i < regions.size(); i += 3) {
+    CheckRegion(bytes, luma, regions[i], reduction, PixelLayout::kGray);
     if (::testing::Test::HasFatalFailure()) return;
   }
 }

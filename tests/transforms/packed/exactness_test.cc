@@ -50,6 +50,11 @@ std::string ComparePixels(const std::vector<uint8_t>& jpeg, std::span<const uint
     std::string difference = Compare(Decoder(), file, region, whole);
     if (!difference.empty()) return difference;
   }
+  const WholeImage luma = DecodeWhole(jpeg, 1, /*gray=*/true).value();
+  for (size_t i = 0; i < regions.size(); i += 3) {
+    std::string difference = Compare(Decoder(), file, regions[i], luma, PixelLayout::kGray);
+    if (!difference.empty()) return "luma: " + difference;
+  }
   for (Reduction reduction = 2; reduction <= MaxReduction(*want); reduction *= 2) {
     const WholeImage reduced = DecodeWhole(jpeg, reduction).value();
     regions = EdgeRegions(reduced.size);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tests/testing/random.h"
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/resize/plain.h"
+#include "transforms/wide/float_resampler.h"
 
 namespace stoker {
 namespace {
@@ -119,12 +121,15 @@ Resampling RandomTask(Random& random) {
 
 void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resampling& task,
                        DType dtype, Random& random) {
+  const int channels = random.Between(0, 3) == 0 ? 1 : 3;
   const size_t bytes =
-      static_cast<size_t>(task.window.width * task.window.height * 3) * SizeOf(dtype);
+      static_cast<size_t>(task.window.width * task.window.height * channels) * SizeOf(dtype);
   Row plain(bytes), fused(bytes);
   const Layout layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
-  ResamplePlain(image.view, task, {plain.data(), dtype, kScale, kBias, layout});
-  const PixelOutput output{fused.data(), dtype, kScale, kBias, layout};
+  PixelOutput output{plain.data(), dtype, kScale, kBias, layout};
+  output.channels = channels;
+  ResamplePlain(image.view, task, output);
+  output.row = fused.data();
   Result<Rect> region = resampler.Start(task, output);
   ASSERT_TRUE(region.ok()) << region.error().ToString();
   if (region->width != 0) {
@@ -155,6 +160,71 @@ TEST_P(OnTarget, ResamplerMatchesTheReference) {
     constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
     ExpectSameAsPlain(resampler, image, task, kDTypes[random.Between(0, 3)], random);
   }
+}
+
+// Resampler rounds after each axis, or weights to 14 bits. No value overshoots the range here,
+// where it would be clamped after each axis, too.
+TEST(FloatResampler, IsCloseToTheReferenceOfResampler) {
+  Random random(8);
+  MemoryBudget budget(64 << 20);
+  FloatResampler resampler(budget);
+  for (int n = 0; n < ::stoker::testing::Effort(1500); ++n) {
+    const Resampling task = RandomTask(random);
+    Image image(PixelLayout::kInterleaved, task.image, random);
+    for (uint8_t& value : image.bytes) value = static_cast<uint8_t>(96 + value % 64);
+    const ImageSize size =
+        task.turn.transpose ? ImageSize{task.window.height, task.window.width} : task.window.size();
+    const auto pixels = static_cast<size_t>(size.width * size.height);
+    std::vector<uint8_t> want(3 * pixels);
+    ResamplePlain(image.view, task, {.row = want.data()});
+
+    const int channels = random.Between(1, 5);
+    const Rect region = resampler.Start(task, channels).value();
+    std::vector<uint16_t> values;
+    for (int y = region.y; y < region.y + region.height; ++y) {
+      for (int x = region.x; x < region.x + region.width; ++x) {
+        for (int c = 0; c < channels; ++c) {
+          values.push_back(image.view.plane[0][y * image.view.stride[0] + 3 * x + c % 3]);
+        }
+      }
+    }
+    const Layout layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
+    Row row(pixels * static_cast<size_t>(channels) * sizeof(uint16_t));
+    resampler.Write({values.data(), region.size(), channels, 65535},
+                    {.row = row.data(), .dtype = DType::kU16, .layout = layout});
+    ASSERT_TRUE(row.GuardsHold());
+    const int most = task.interpolation == Interpolation::kNearest ? 0 : 2;
+    for (size_t i = 0; i < pixels; ++i) {
+      for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+        const size_t at =
+            layout == Layout::kNhwc ? i * static_cast<size_t>(channels) + c : c * pixels + i;
+        uint16_t value;
+        std::memcpy(&value, static_cast<uint8_t*>(row.data()) + 2 * at, sizeof(value));
+        ASSERT_LE(std::abs(value - want[3 * i + c % 3]), most)
+            << "interpolation " << static_cast<int>(task.interpolation) << ", pixel " << i;
+      }
+    }
+  }
+}
+
+// The colours of an opaque image are as without alpha, and of transparent pixels none is seen.
+TEST(FloatResampler, BlendsColoursInProportionToAlpha) {
+  MemoryBudget budget(1 << 20);
+  FloatResampler resampler(budget);
+  const std::vector<uint16_t> two = {60000, 0, 0, 65535, 0, 60000, 0, 0};  // red; invisible green
+  const auto resample = [&](ImageSize size) {
+    Resampling task;
+    task.image = {2, 1};
+    task.box = {0, 0, 2, 1};
+    task.resized = size;
+    task.window = {0, 0, size.width, 1};
+    EXPECT_EQ(resampler.Start(task, 4).value(), (Rect{0, 0, 2, 1}));
+    std::vector<uint16_t> row(4 * static_cast<size_t>(size.width));
+    resampler.Write({two.data(), {2, 1}, 4, 65535, 3}, {.row = row.data(), .dtype = DType::kU16});
+    return row;
+  };
+  EXPECT_EQ(resample({1, 1}), (std::vector<uint16_t>{60000, 0, 0, 32768}));
+  EXPECT_EQ(resample({2, 1}), two);
 }
 
 // Returns the first channel of the reference's pixels, with `fill` where it has none.

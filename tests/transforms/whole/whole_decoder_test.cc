@@ -105,7 +105,8 @@ TEST(WholeDecoder, UnchangedPixelsHaveAlphaAndAllBits) {
     const ImageInfo info = decoder.Open(Unpadded(padded), SniffFormat(Unpadded(padded))).value();
     const Rect region{3, 2, 7, 11};
     const auto colours = static_cast<size_t>(info.components);
-    const size_t channels = colours + (info.alpha ? 1 : 0), wide = info.bits == 16 ? 2 : 1;
+    const size_t channels = colours + (info.alpha ? 1 : 0) + static_cast<size_t>(info.extra);
+    const size_t wide = info.bits == 16 ? 2 : 1;
     std::vector<uint8_t> all(channels * wide * 7 * 11);
     ASSERT_TRUE(decoder.DecodeUnchanged(region, all.data()).ok()) << sample.name;
     for (size_t i = 0; i < size_t{7} * 11; ++i) {

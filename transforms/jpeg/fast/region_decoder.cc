@@ -75,6 +75,7 @@ struct RegionDecoder::State {
   ScanDecoder scans{memory};  // instead of the parser and `coefficients`
   std::array<BlockRow, 4> block_row;
   int block_rows = 0;
+  int transformed = 0;  // of these, the first ones: all, or those of luma
 };
 
 using State = RegionDecoder::State;
@@ -196,7 +197,7 @@ void State::DecodeScans(std::span<const uint8_t> bytes) {
 // Transforms a row of MCUs.
 bool State::TransformRow() {
   bool in_range = true;
-  for (int i = 0; i < block_rows; ++i) {
+  for (int i = 0; i < transformed; ++i) {
     const BlockRow& r = block_row[static_cast<size_t>(i)];
     const int side = geometry->side(r.component);
     const Quantiser& q = quantiser[static_cast<size_t>(r.component)];
@@ -204,6 +205,10 @@ bool State::TransformRow() {
     const ptrdiff_t stride = planes.stride(r.component);
     in_range &= side == 8 ? InverseDct(q, r.groups, r.coefficients, r.last, out, stride)
                           : ReducedDct(q, side, r.groups, r.coefficients, r.last, out, stride);
+  }
+  for (int i = transformed; i < block_rows; ++i) {  // chroma that nobody wants
+    const BlockRow& r = block_row[static_cast<size_t>(i)];
+    std::memset(r.coefficients, 0, static_cast<size_t>(r.groups) * kGroupStride * sizeof(int16_t));
   }
   return in_range;
 }
@@ -222,8 +227,7 @@ Fallback State::Prepare(std::span<const uint8_t> bytes, const CropIndex* index) 
 }
 
 PixelLayout State::LayoutFor(const RowSink& to) const {
-  if (geometry->gray) return PixelLayout::kGray;
-  return to.takes_planes() ? PixelLayout::kPlanar : PixelLayout::kInterleaved;
+  return geometry->gray ? PixelLayout::kGray : to.wants();
 }
 
 Status State::Grow(RowSink& to, const Rect& region, std::initializer_list<Growth> list) {
@@ -243,6 +247,8 @@ Status State::Grow(RowSink& to, const Rect& region, std::initializer_list<Growth
 Status State::Reserve(RowSink& to, const Rect& region) {
   const size_t groups = ListBlockRows();
   const size_t blocks = groups * kGroupBlocks;
+  transformed = block_rows;
+  if (to.wants() == PixelLayout::kGray && !geometry->gray) transformed = header->component[0].rows;
   const Growth last_growth{last, blocks}, sample_growth{samples, Planes::BytesFor(*geometry)};
   if (progressive()) {
     scans.Begin(*header, *geometry);

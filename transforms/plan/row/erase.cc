@@ -33,7 +33,7 @@ class Noise {
 template <typename Value, typename Store>
 void ForEach(const Rect& box, const RowFormat& format, uint8_t* row, const Value& value,
              const Store& store) {
-  for (int c = 0; c < 3; ++c) {
+  for (int c = 0; c < format.channels; ++c) {
     for (int y = box.y; y < box.y + box.height; ++y) {
       uint8_t* at = row + c * format.channel + y * format.down + box.x * format.along;
       for (int x = 0; x < box.width; ++x, at += format.along) store(at, value(c));

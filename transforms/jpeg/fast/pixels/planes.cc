@@ -119,7 +119,7 @@ void Planes::WriteRow(int mcu_row, int y, const MutableImageView& view, int row)
   const int left = g.region.x - g.left * g.mcu_width;
   const uint8_t* const luma = Row(0, y - mcu_row * g.mcu_height) + left;
   const auto to = [&](size_t plane) { return view.plane[plane] + row * view.stride[plane]; };
-  if (g.gray) {
+  if (layout_ == PixelLayout::kGray) {
     std::memcpy(to(0), luma, static_cast<size_t>(g.region.width));
     return;
   }

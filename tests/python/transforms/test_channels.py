@@ -1,0 +1,287 @@
+"""Channels and 16 bits: those of Pillow, OpenCV, torchvision and TensorFlow, where they are installed."""
+
+import io
+import struct
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed here")
+
+
+def encoded(image, format="png", **options):
+    file = io.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
+
+
+def png16(pixels):
+    """A PNG of 16 bits a channel, without filters, by the standard's few lines."""
+    import zlib
+
+    height, width = pixels.shape[:2]
+    color = {1: 0, 2: 4, 3: 2, 4: 6}[pixels.shape[2]]
+    rows = pixels.astype(">u2").reshape(height, -1)
+    raw = b"".join(b"\0" + row.tobytes() for row in rows)
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 16, color, 0, 0, 0)
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def tiff(pixels, planar=False, photometric=1):
+    """An uncompressed TIFF of one strip for each plane; by default black is zero."""
+    height, width, channels = pixels.shape
+    bits = 8 * pixels.dtype.itemsize
+    planes = [pixels[..., c] for c in range(channels)] if planar else [pixels]
+    strips = [np.ascontiguousarray(plane).astype(plane.dtype.newbyteorder("<")).tobytes() for plane in planes]
+    at, offsets = 8, []
+    for strip in strips:
+        offsets.append(at)
+        at += len(strip)
+    entries = {
+        256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * channels), 259: (3, [1]),
+        262: (3, [photometric]),
+        273: (4, offsets), 277: (3, [channels]), 278: (4, [height]), 279: (4, [len(s) for s in strips]),
+        284: (3, [2 if planar else 1]), 338: (3, [0] * (channels - 1)),
+    }  # fmt: skip
+    more, directory = b"", b""
+    later = at + 2 + 12 * len(entries) + 4
+    for tag, (kind, values) in sorted(entries.items()):
+        data = struct.pack(f"<{len(values)}{'H' if kind == 3 else 'I'}", *values)
+        if len(data) > 4:
+            directory += struct.pack("<HHII", tag, kind, len(values), later + len(more))
+            more += data
+        else:
+            directory += struct.pack("<HHI", tag, kind, len(values)) + data.ljust(4, b"\0")
+    body = b"".join(strips) + struct.pack("<H", len(entries)) + directory + struct.pack("<I", 0) + more
+    return b"II*\0" + struct.pack("<I", at) + body
+
+
+@pytest.fixture
+def jpegs(made):
+    return sorted(made.rglob("*.jpg"))[:12]
+
+
+# ---- gray
+
+
+def test_the_luma_of_a_jpeg_is_libjpegs(jpegs):
+    for path in jpegs:
+        with Image.open(path) as image:
+            image.draft("L", None)  # decoded to gray by libjpeg
+            if image.mode not in ("L", "RGB"):
+                continue
+            want = np.asarray(image.convert("L"))
+        np.testing.assert_array_equal(stoker.decode_image(path, "gray", exif_orientation=False), want)
+        packed = stoker.decode_image(path, "gray", region=(3, 5, 20, 30), exif_orientation=False)
+        np.testing.assert_array_equal(packed, want[3:23, 5:35])
+
+
+def test_gray_is_torchvisions_opencvs_and_tensorflows(jpegs):
+    tested = 0
+    data = [path.read_bytes() for path in jpegs]
+    grays = [stoker.decode_image(each, "gray", exif_orientation=False) for each in data]
+    try:
+        import torch
+        from torchvision.io import ImageReadMode, decode_image
+    except ImportError:
+        pass
+    else:
+        tested += 1
+        for each, gray in zip(data, grays):
+            theirs = decode_image(torch.frombuffer(bytearray(each), dtype=torch.uint8), ImageReadMode.GRAY)
+            np.testing.assert_array_equal(gray, theirs[0].numpy())
+    try:
+        import cv2
+    except ImportError:
+        pass
+    else:
+        tested += 1
+        for each, gray in zip(data, grays):
+            flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+            np.testing.assert_array_equal(gray, cv2.imdecode(np.frombuffer(each, np.uint8), flags))
+    if tested == 0:
+        pytest.skip("neither torchvision nor OpenCV is installed here")
+
+
+# ---- alpha and 16 bits
+
+
+def test_rgba():
+    rng = np.random.default_rng(5)
+    for shape in ((21, 35, 3), (21, 35, 4), (21, 35), (21, 35, 2)):
+        image = Image.fromarray(rng.integers(0, 256, shape, dtype=np.uint8))
+        want = np.asarray(image.convert("RGBA"))
+        np.testing.assert_array_equal(stoker.decode_image(encoded(image), "rgba"), want)
+    jpeg = encoded(image.convert("RGB"), "jpeg")
+    rgba = stoker.decode_image(jpeg, "rgba")
+    np.testing.assert_array_equal(rgba[..., :3], stoker.decode_image(jpeg))
+    assert (rgba[..., 3] == 255).all()
+    half = stoker.decode_image(encoded(Image.new("RGBA", (8, 6), (10, 20, 30, 40))), "rgba", size=(3, 4))
+    np.testing.assert_array_equal(half, np.broadcast_to(np.uint8([10, 20, 30, 40]), (3, 4, 4)))
+
+
+def test_colours_are_blended_in_proportion_to_alpha_as_by_pillow():
+    rng = np.random.default_rng(6)
+    pixels = rng.integers(0, 256, (40, 60, 4), dtype=np.uint8)
+    pixels[:, 20:40, 3] = rng.choice([0, 255], (40, 20))
+    image = Image.fromarray(pixels)
+    want = np.asarray(image.resize((23, 17), Image.Resampling.BILINEAR)).astype(int)
+    small = stoker.decode_image(encoded(image), "rgba", size=(17, 23)).astype(int)
+    assert np.abs(small - want)[..., 3].max() <= 1
+    assert (np.abs(small - want)[..., :3] * want[..., 3:] / 255).max() <= 2  # Pillow rounds products
+
+
+def test_transparent_colours_are_refused_as_alpha():
+    palette = Image.new("P", (8, 6), 1)
+    palette.putpalette([255, 0, 0, 0, 255, 0])
+    palette.putpixel((2, 3), 0)
+    files = [encoded(palette, transparency=0), encoded(palette, "gif", transparency=0)]
+    files.append(encoded(Image.new("RGB", (8, 6)), transparency=(1, 2, 3)))
+    for data in files:
+        with pytest.raises(stoker.UnimplementedError, match="transparent colour"):
+            stoker.decode_image(data, "rgba")
+        assert stoker.decode_image(data, "unchanged").shape == (6, 8, 3)
+    assert (stoker.decode_image(encoded(palette, "gif"), "rgba")[..., 3] == 255).all()
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_uint16_and_floats(channels):
+    rng = np.random.default_rng(channels)
+    deep = rng.integers(0, 65536, (19, 23, channels), dtype=np.uint16)
+    data = png16(deep)
+    colours = np.broadcast_to(deep[..., :1], (19, 23, 3)) if channels < 3 else deep[..., :3]
+    np.testing.assert_array_equal(stoker.decode_image(data, dtype="uint16"), colours)
+    floats = stoker.decode_image(data, dtype="float32")
+    np.testing.assert_allclose(floats, colours.astype(np.float64) / 65535, rtol=2e-7)
+    alpha = deep[..., -1:] if channels % 2 == 0 else np.full((19, 23, 1), 65535)
+    rgba = stoker.decode_image(data, "rgba", dtype=np.uint16)
+    np.testing.assert_array_equal(rgba, np.concatenate([colours, alpha], 2))
+    unchanged = stoker.decode_image(data, "unchanged")
+    np.testing.assert_array_equal(unchanged, deep[..., 0] if channels == 1 else deep)
+    with pytest.raises(stoker.UnimplementedError, match="16 bits"):
+        stoker.decode_image(data)
+    upper = stoker.decode_image(data, accept_16_bits=True)
+    np.testing.assert_array_equal(upper, colours >> 8)
+    np.testing.assert_array_equal(
+        stoker.decode_image(data, dtype="float32", accept_16_bits=True),
+        upper.astype(np.float32) * np.float32(1 / 255),
+    )
+
+
+def test_8_bits_times_257():
+    rng = np.random.default_rng(9)
+    image = Image.fromarray(rng.integers(0, 256, (17, 31, 3), dtype=np.uint8))
+    for data in (encoded(image), encoded(image, "jpeg"), encoded(image, "webp"), encoded(image, "bmp")):
+        narrow = stoker.decode_image(data)
+        np.testing.assert_array_equal(stoker.decode_image(data, dtype="uint16"), narrow * np.uint16(257))
+        floats = stoker.decode_image(data, dtype="float32")
+        np.testing.assert_array_equal(floats, narrow.astype(np.float32) * np.float32(1 / 255))
+
+
+def test_the_16_bits_of_tensorflow_opencv_and_torchvision():
+    rng = np.random.default_rng(11)
+    deep = rng.integers(0, 65536, (40, 50, 3), dtype=np.uint16)
+    data, tested = png16(deep), 0
+    ours = stoker.decode_image(data, dtype="uint16")
+    try:
+        import tensorflow as tf
+    except ImportError:
+        pass
+    else:
+        tested += 1
+        np.testing.assert_array_equal(ours, tf.io.decode_png(data, channels=3, dtype=tf.uint16).numpy())
+    try:
+        import cv2
+    except ImportError:
+        pass
+    else:
+        tested += 1
+        theirs = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+        np.testing.assert_array_equal(ours, theirs[..., ::-1])
+    try:
+        import torch
+        from torchvision.io import decode_image
+        from torchvision.transforms.v2 import functional
+    except ImportError:
+        pass
+    else:
+        tested += 1
+        theirs = decode_image(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+        np.testing.assert_array_equal(ours, theirs.permute(1, 2, 0).numpy())
+        resized = functional.resize(theirs.to(torch.float32), [17, 23], antialias=True)
+        small = stoker.decode_image(data, dtype="uint16", size=(17, 23)).astype(np.int64)
+        assert np.abs(small - resized.permute(1, 2, 0).numpy()).max() <= 0.51
+    if tested == 0:
+        pytest.skip("no other library that keeps 16 bits is installed here")
+
+
+def test_16_bits_are_resized_as_by_pillow():
+    ramp = (np.add.outer(np.arange(60) * 700, np.arange(80) * 211) % 65536).astype(np.uint16)
+    for name in ("bilinear", "bicubic", "lanczos", "box"):
+        small = stoker.decode_image(png16(ramp[..., None]), "unchanged", size=(25, 31), interpolation=name)
+        floats = Image.fromarray(ramp.astype(np.float32))
+        want = np.asarray(floats.resize((31, 25), getattr(Image.Resampling, name.upper())))
+        assert small.dtype == np.uint16
+        assert np.abs(small - np.clip(want, 0, 65535)).max() <= 0.51, name
+
+
+# ---- TIFF
+
+
+@pytest.mark.parametrize("planar", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize("channels", [2, 4, 5, 13])
+def test_bands_of_a_tiff(channels, dtype, planar):
+    rng = np.random.default_rng(channels)
+    bands = rng.integers(0, np.iinfo(dtype).max, (29, 41, channels), dtype=dtype, endpoint=True)
+    data = tiff(bands, planar)
+    image = stoker.decode_image(data, "unchanged")
+    assert image.dtype == dtype
+    np.testing.assert_array_equal(image, bands)
+    part = stoker.decode_image(data, "unchanged", region=(4, 7, 11, 13))
+    np.testing.assert_array_equal(part, bands[4:15, 7:20])
+    nearest = stoker.decode_image(data, "unchanged", size=(58, 82), interpolation="nearest")
+    np.testing.assert_array_equal(nearest, bands.repeat(2, 0).repeat(2, 1))
+    if channels > 6:
+        for mode in ("rgb", "gray", "rgba"):
+            for kind in ("uint8", "uint16", "float32"):
+                with pytest.raises(stoker.UnimplementedError, match=r"13 channels.*unchanged"):
+                    stoker.decode_image(data, mode, dtype=kind, accept_16_bits=True)
+    else:
+        gray = stoker.decode_image(data, "gray", dtype="uint16")
+        first = bands[..., 0].astype(np.uint16) * (257 if dtype == np.uint8 else 1)
+        np.testing.assert_array_equal(gray, first)
+
+
+def test_bands_of_an_inverted_tiff():
+    bands = np.dstack([np.full((5, 7), value, np.uint8) for value in (10, 20, 30)])
+    for planar in (False, True):
+        image = stoker.decode_image(tiff(bands, planar, photometric=0), "unchanged")
+        np.testing.assert_array_equal(image[0, 0], [245, 20, 30])
+
+
+def test_bands_count_towards_the_limit():
+    data = tiff(np.zeros((20, 30, 64), np.uint16))  # 128 bytes a pixel
+    assert stoker.decode_image(data, "unchanged", max_pixels=16 * 600).shape == (20, 30, 64)
+    with pytest.raises(stoker.ResourceExhaustedError, match="each pixel counts as 16"):
+        stoker.decode_image(data, "unchanged", max_pixels=16 * 600 - 1)
+    with pytest.raises(stoker.ResourceExhaustedError, match="resized image"):
+        stoker.decode_image(data, "unchanged", size=(25, 30), max_pixels=16 * 600)
+
+
+def test_arguments_that_do_not_fit():
+    data = encoded(Image.new("RGB", (8, 6)))
+    with pytest.raises(ValueError, match="unchanged"):
+        stoker.decode_image(data, "unchanged", dtype="uint8")
+    with pytest.raises(ValueError, match="dtype"):
+        stoker.decode_image(data, dtype="int64")
+    with pytest.raises(ValueError, match="mode"):
+        stoker.decode_image(data, "cmyk")
+    with pytest.raises(stoker.UnimplementedError, match="alpha of a WebP"):
+        stoker.decode_image(encoded(Image.new("RGBA", (8, 6)), "webp"), "rgba")
