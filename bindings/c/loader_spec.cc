@@ -106,6 +106,7 @@ TransformSpec ReadTransformSpec(JsonObject& object) {
   TransformSpec spec;
   spec.options = {.dtype = options.dtype,
                   .layout = options.layout,
+                  .channels = options.channels,
                   .exif_orientation = options.exif_orientation,
                   .decode = options.decode,
                   .limits = options.limits};

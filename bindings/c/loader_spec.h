@@ -44,9 +44,9 @@ struct TransformSpec {
   std::optional<BatchMix> mix;
 };
 
-// Parse the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `decode`, `max_pixels`,
-// `max_scans`, `accept_truncated` and `accept_16_bits` of the same object, and in a recipe `views`
-// and `mix`; all other keys are unknown here. Errors as above.
+// Parse the keys `transforms`, `dtype`, `layout`, `channels`, `exif_orientation`, `decode`,
+// `max_pixels`, `max_scans`, `accept_truncated` and `accept_16_bits` of the same object, and in a
+// recipe `views` and `mix`; all other keys are unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

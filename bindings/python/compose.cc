@@ -51,6 +51,7 @@ ComposeOptions OptionsOf(TransformSpec spec, uint64_t memory_budget) {
   return {.transforms = std::move(spec.transforms),
           .dtype = plan.dtype,
           .layout = plan.layout,
+          .channels = plan.channels,
           .exif_orientation = plan.exif_orientation,
           .decode = plan.decode,
           .limits = plan.limits,

@@ -23,7 +23,8 @@ namespace {
 
 // The request for an image without transforms.
 ArrayRequest WholeImage(const ComposeOptions& options) {
-  return {.exif_orientation = options.exif_orientation,
+  return {.channels = options.channels,
+          .exif_orientation = options.exif_orientation,
           .dtype = options.dtype,
           .layout = options.layout};
 }
@@ -106,6 +107,9 @@ class Compose::State {
     TRY(CheckInto(into));
     ComposedImage made;
     ASSIGN_OR_RETURN(made.array, pool_.Decode(image, whole_));
+    std::vector<int64_t>& sides = made.array.shape.sides;
+    const bool planes = whole_.layout == Layout::kNchw;
+    if (sides.size() == 2) sides.insert(planes ? sides.begin() : sides.end(), 1);  // as in batches
     return made;
   }
 
@@ -152,6 +156,7 @@ Result<std::unique_ptr<Compose>> Compose::Create(ComposeOptions options) {
     ASSIGN_OR_RETURN(plan, Plan::Compile(std::move(options.transforms),
                                          {.dtype = options.dtype,
                                           .layout = options.layout,
+                                          .channels = options.channels,
                                           .exif_orientation = options.exif_orientation,
                                           .decode = options.decode,
                                           .limits = options.limits}));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/batch/channels.h"
 #include "core/batch/dtype.h"
 #include "core/batch/image.h"
 #include "core/numbers/random.h"
@@ -26,6 +27,7 @@ struct ComposeOptions {
   std::vector<Transform> transforms{};
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
+  Channels channels = Channels::kRgb;
   bool exif_orientation = true;
   DecodeSize decode = DecodeSize::kFull;
   DecodeLimits limits{};

@@ -101,6 +101,14 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "memory layout of transformed images",
        .more = "\"NHWC\": channels last; \"NCHW\": a plane for each channel, as in PyTorch.",
        .of_images = true},
+      {.option = ChoiceOf<&O::channels>(
+           "channels", {ChoiceValue(Channels::kRgb), ChoiceValue(Channels::kGray)}),
+       .doc = "channels of transformed images",
+       .more = "\"gray\": one, the luma: of a JPEG as it is stored, which is decoded without its "
+               "colours, of others Pillow's convert(\"L\"). Transforms of colours compute with "
+               "three equal channels; fills, means and the like must be the same for each. "
+               "`decode_image` has \"rgba\" and \"unchanged\", too.",
+       .of_images = true},
       {.option = Flag<&O::drop_remainder>("drop_remainder"),
        .doc = "leave out a last batch that is not full",
        .flag_group = kMain},

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/batch/channels.h"
 #include "core/batch/dtype.h"
 #include "engine/map/map_function.h"
 #include "engine/options/bad_policy.h"
@@ -72,6 +73,7 @@ struct LoaderOptions {
   // The type of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
+  Channels channels = Channels::kRgb;  // of transformed images; kRgb or kGray
   // Mixes the rows of each batch with each other; labels, which must be class numbers, become
   // float32 (num_classes).
   std::optional<BatchMix> mix;

@@ -44,6 +44,14 @@ Status CheckOutput(const LoaderOptions& options) {
                             ", are copied as they are if there are no transforms",
                    .advice = "Leave layout out, or transpose the array"};
     }
+    if (options.channels != Channels::kRgb) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::string("channels is \"") + NameOf(options.channels) +
+                            "\", but rows of '" + array.name + "', which are " +
+                            DescribeRow(array) +
+                            ", are copied as they are if there are no transforms",
+                   .advice = "Leave channels out, or convert the array"};
+    }
     if (options.dtype == DType::kU8 || options.dtype == array.dtype) return {};
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string("dtype is ") + NameOf(options.dtype) + ", but rows of '" +

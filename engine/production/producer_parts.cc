@@ -58,6 +58,7 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
   const PlanOptions planned{
       .dtype = options.dtype,
       .layout = options.layout,
+      .channels = options.channels,
       .exif_orientation = options.exif_orientation,
       .decode = options.decode,
       .read_later = true,

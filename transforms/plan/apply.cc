@@ -72,8 +72,9 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   EncodedImage unencoded{.key = key, .to = to};
   unencoded.to.crop_at = nullptr;  // no device decodes it
   ASSIGN_OR_RETURN(Rect region, StartRows(unencoded, {image.size}, context));
-  Status status =
-      region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, context.sink());
+  Status status = region.width == 0 ? Status()
+                                    : PushRegion(PartOf(image, region), region,
+                                                 context.gray_rows.Before(context.sink()));
   if (status.ok()) status = EmitRows(context);
   FlushEmitted();
   return status;
@@ -88,7 +89,8 @@ PixelOutput Plan::OutputTo(void* row, ImageSize row_size) const {
 }
 
 PixelOutput Plan::FinishedTo(void* row, ImageSize row_size) const {
-  return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later, row_size};
+  return {row,      dtype(),   scale_.data(), bias_.data(), layout(), options_.read_later,
+          row_size, is_gray(), channels()};
 }
 
 RowFormat Plan::PaddingFormat(void* row, ImageSize row_size) const {
@@ -219,7 +221,7 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
-    output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw};
+    output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw, .gray = is_gray()};
   } else if (drawn.placed) {
     const auto& [part, image, fill] = *drawn.placed;
     const RowFormat format(output, output_);

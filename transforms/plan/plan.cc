@@ -24,9 +24,9 @@ namespace {
 
 constexpr uint64_t kInterleaved = 2;  // samples of a workspace
 
-std::vector<int64_t> ShapeOf(ImageSize size, Layout layout) {
-  if (layout == Layout::kNchw) return {3, size.height, size.width};
-  return {size.height, size.width, 3};
+std::vector<int64_t> ShapeOf(ImageSize size, Layout layout, int channels) {
+  if (layout == Layout::kNchw) return {channels, size.height, size.width};
+  return {size.height, size.width, channels};
 }
 
 uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
@@ -63,15 +63,15 @@ bool Plan::has_masks() const { return mask_ || std::ranges::any_of(pieces_, &Pla
 
 std::vector<int64_t> Plan::row_shape(ImageSize size) const {
   if (mask_) return {size.height, size.width};
-  return ShapeOf(size, layout());
+  return ShapeOf(size, layout(), channels());
 }
 std::vector<int64_t> Plan::finished_shape() const {
-  return mask_ ? row_shape() : ShapeOf(output_, options_.layout);
+  return mask_ ? row_shape() : ShapeOf(output_, options_.layout, channels());
 }
 
 size_t Plan::row_bytes() const {
-  const size_t channels = mask_ ? 1 : 3;
-  return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * channels *
+  const auto each = static_cast<size_t>(mask_ ? 1 : channels());
+  return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * each *
              SizeOf(dtype()) +
          staged_bytes();
 }
@@ -81,7 +81,8 @@ size_t Plan::staged_bytes() const {
   const auto erases = [](const Transform& t) { return std::holds_alternative<RandomErasing>(t); };
   if (!pads_batches() || mask_ || dtype() == DType::kU8) return 0;
   if (std::ranges::any_of(transforms_, erases)) return 0;
-  return size_t{3} * static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) +
+  return static_cast<size_t>(channels()) * static_cast<size_t>(output_.width) *
+             static_cast<size_t>(output_.height) +
          kEmitOverread;
 }
 

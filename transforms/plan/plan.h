@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/batch/channels.h"
 #include "core/batch/dtype.h"
 #include "core/batch/image.h"
 #include "core/memory/memory_budget.h"
@@ -78,6 +79,7 @@ struct PlanOptions {
   // kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized if there is a Normalize.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
+  Channels channels = Channels::kRgb;
   bool exif_orientation = true;  // rotate images as their EXIF tag says
   DecodeSize decode = DecodeSize::kFull;
   // Batch rows are read long after they are written: large ones are written past the caches.
@@ -161,7 +163,9 @@ class Plan {
   // The type and shape of the batch rows that Apply writes.
   DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
   Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
-  // {height, width, 3}, or {3, height, width}; of a mask {height, width}.
+  bool is_gray() const { return options_.channels == Channels::kGray; }
+  int channels() const { return is_gray() ? 1 : 3; }
+  // {height, width, channels}, or {channels, height, width}; of a mask {height, width}.
   std::vector<int64_t> row_shape() const { return row_shape(output_); }
   std::vector<int64_t> row_shape(ImageSize size) const;
   size_t row_bytes() const;  // of a whole batch row's memory: of row_shape(), and staged_bytes()

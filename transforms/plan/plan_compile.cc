@@ -162,6 +162,11 @@ class Compiler : private Images {
       if (const auto refusal = CheckTransform(transform, options_.dtype)) {
         return Refuse(index_, refusal->cause, refusal->advice);
       }
+      if (options_.channels == Channels::kGray) {
+        if (const auto refusal = CheckForGray(transform)) {
+          return Refuse(index_, refusal->cause, refusal->advice);
+        }
+      }
       TRY(CheckPosition(transform));
       if (index_ > 0 && Is<Mosaic>(transforms_.front())) {
         if (const auto refusal = RefusalAfterMosaic(transform)) {
@@ -738,6 +743,12 @@ class Compiler : private Images {
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
   TRY(CheckPixelType(options.dtype));
+  if (options.channels != Channels::kRgb && options.channels != Channels::kGray) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string("channels is \"") + NameOf(options.channels) +
+                          "\", which transformed images do not have",
+                 .advice = "Use \"rgb\" or \"gray\", or decode_image in Python"};
+  }
   if (!options.pieces.empty() && options.pieces[0].is_mask()) {
     return Error{Code::kInvalidArgument, "the first piece of a sample is a mask, not an image"};
   }

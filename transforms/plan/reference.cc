@@ -21,6 +21,10 @@ namespace {
 // A sink that keeps the whole image.
 class KeepRows final : public RowSink {
  public:
+  explicit KeepRows(bool gray) : gray_(gray) {}
+
+  PixelLayout wants() const override { return gray_ ? PixelLayout::kGray : PixelLayout::kPlanar; }
+
   Status Begin(const DecodedRegion& region) override {
     view_.layout = region.layout;
     view_.size = region.covered.size();
@@ -54,6 +58,7 @@ class KeepRows final : public RowSink {
   }
 
  private:
+  const bool gray_;
   MutableImageView view_;
   std::vector<uint8_t> pixels_;
   int done_ = 0;
@@ -214,7 +219,7 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
                                   ? ReductionOf(drawn.geometry, MaxReduction(info))
                                   : 1;
   const ImageSize size = Reduced(info.size, reduction);
-  KeepRows image;
+  KeepRows image(plan.is_gray());
   TRY(decoder.Decode({0, 0, size.width, size.height}, image, {}, reduction));
   const Resampling resampling = ResamplingOf(drawn.geometry, info.size, orientation, reduction);
   if (!mask) return MakeRow(plan, image.view(), resampling, drawn, row);

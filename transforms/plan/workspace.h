@@ -12,6 +12,7 @@
 #include "core/result/result.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/decode/decoding.h"
+#include "transforms/decode/gray_rows.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/plan/drawn.h"
@@ -55,6 +56,7 @@ struct ImageContext {
         crop_index(budget),
         all_views(budget),
         mask_rows(budget),
+        gray_rows(&budget),
         crop_maker(budget) {
     for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
   }
@@ -70,6 +72,7 @@ struct ImageContext {
   std::vector<ViewContext> views;
   ViewsSink all_views;    // for more than one
   NearestRows mask_rows;  // for a mask
+  GrayRows gray_rows;     // of decoded images
   Reduction reduction = 1;
   std::optional<uint32_t> image;      // the tag of the image that was begun
   uint32_t piece = 0;                 // likewise

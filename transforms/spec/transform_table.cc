@@ -1450,6 +1450,34 @@ Status CheckPixelType(DType dtype) {
                .advice = "Use uint8, float16, bfloat16 or float32"};
 }
 
+std::optional<Refusal> CheckForGray(const Transform& transform) {
+  Transform values = transform;  // options point into it
+  Check check;
+  ForEachOption(RowOf(transform), [&](const Option<Transform>& option) {
+    const bool differs = std::visit(
+        [](const auto& value) {
+          using Value = std::remove_cvref_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, Fill*> ||
+                        std::is_same_v<Value, std::array<float, 3>*>) {
+            return (*value)[0] != (*value)[1] || (*value)[0] != (*value)[2];
+          } else if constexpr (std::is_same_v<Value, std::optional<Fill>*>) {
+            return *value && ((**value)[0] != (**value)[1] || (**value)[0] != (**value)[2]);
+          } else {
+            return false;
+          }
+        },
+        option.in(values));
+    if (!differs || check) return;
+    check = Refusal{std::string(option.name) + " differs by channel, and images are gray",
+                    "Give the same number for each channel"};
+  });
+  const std::vector<Transform>* const held = HeldBy(transform);
+  for (size_t i = 0; held != nullptr && i < held->size() && !check; ++i) {
+    check = CheckForGray((*held)[i]);
+  }
+  return check;
+}
+
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype) {
   const TransformRow& row = RowOf(transform);
   Transform values = transform;  // options point into it

@@ -101,4 +101,8 @@ Status CheckPixelType(DType dtype);
 // Returns nullopt if the transform is valid on its own, in a plan for values of `dtype`.
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);
 
+// Returns nullopt if all its values for three channels are the same for each, also those of
+// transforms that it holds.
+std::optional<Refusal> CheckForGray(const Transform& transform);
+
 }  // namespace stoker

@@ -148,6 +148,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader.mix = std::move(recipe.mix);
   loader.dtype = recipe.options.dtype;
   loader.layout = recipe.options.layout;
+  loader.channels = recipe.options.channels;
   loader.exif_orientation = recipe.options.exif_orientation;
   loader.decode = recipe.options.decode;
   loader.limits = recipe.options.limits;

@@ -107,8 +107,9 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
         fmt::format("{} {}", Count(report.classes), Plural(report.classes, "class", "classes"));
   }
   text.Add("", fmt::format("{}: {}, {}", report.source, SamplesText(report.samples), labels));
-  text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
-                                     NameOf(options.loader.dtype), NameOf(options.loader.layout)));
+  text.Line("transform", fmt::format("{}, {}, {} {}{}", options.transform, FilterName(report),
+                                     NameOf(options.loader.dtype), NameOf(options.loader.layout),
+                                     options.loader.channels == Channels::kGray ? ", gray" : ""));
   text.Line("plan", loader.plan);
   text.Line(
       "batches",

@@ -116,6 +116,7 @@ Json OptionsJson(const BenchReport& report) {
           {"decode", NameOf(options.loader.decode)},
           {"dtype", NameOf(options.loader.dtype)},
           {"layout", NameOf(options.loader.layout)},
+          {"channels", NameOf(options.loader.channels)},
           {"batch_size", options.loader.batch_size},
           {"epochs", options.epochs},
           {"shuffle", options.loader.shuffle},

@@ -83,6 +83,9 @@ void Override(const RecipeArguments& given, PlanOptions& options) {
   }
   if (given.dtype_given) options.dtype = DTypeNamed(given.dtype);
   if (given.layout_given) options.layout = LayoutNamed(given.layout);
+  if (given.channels_given) {
+    options.channels = given.channels == "gray" ? Channels::kGray : Channels::kRgb;
+  }
   SetLimits(given.limits, options.limits);
 }
 
@@ -113,14 +116,19 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
       AddChoice(command, "--layout", given.layout, {"NHWC", "NCHW"},
                 "channels last, or a plane for each channel", {{"nhwc", "NHWC"}, {"nchw", "NCHW"}});
   layout->each([&given](const std::string&) { given.layout_given = true; });
+  CLI::Option* channels =
+      AddChoice(command, "--channels", given.channels, {"rgb", "gray"}, "colours, or luma alone");
+  channels->each([&given](const std::string&) { given.channels_given = true; });
   command.add_flag("--normalize", given.normalize,
                    "subtract ImageNet's mean, divide by its standard "
                    "deviation; implies --dtype float32 where none is given");
   CLI::Option* recipe =
       command
-          .add_option("--recipe", given.file,
-                      "a JSON file with transforms, dtype, layout and mix, instead of the options "
-                      "above; --dtype and --layout override its own (docs/loader-spec.md)")
+          .add_option(
+              "--recipe", given.file,
+              "a JSON file with transforms, dtype, layout, channels and mix, instead of the "
+              "options above; --dtype, --layout and --channels override its own "
+              "(docs/loader-spec.md)")
           ->type_name("FILE")
           ->check([](const std::string& file) { return file.empty() ? "FILE is empty" : ""; });
   for (const char* name :

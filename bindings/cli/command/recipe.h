@@ -30,6 +30,8 @@ struct RecipeArguments {
   // If given, these override what the file says, as the limits do.
   bool dtype_given = false;
   bool layout_given = false;
+  std::string channels = "rgb";
+  bool channels_given = false;
   std::string decode = "full";
   bool decode_given = false;
   LimitArguments limits;

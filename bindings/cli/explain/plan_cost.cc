@@ -227,8 +227,9 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
     text.Add(fmt::format("      batch{:>10}  ", ""), kMixed);
   }
   const ImageSize size = plan.output_size();
-  text.Add("  → ", fmt::format("{} {} × {}, {}{}", NameOf(plan.dtype()), size.height, size.width,
-                               NameOf(plan.options().layout), PaddingText(plan)));
+  text.Add("  → ", fmt::format("{} {} × {}, {}{}{}", NameOf(plan.dtype()), size.height, size.width,
+                               NameOf(plan.options().layout), plan.is_gray() ? ", gray" : "",
+                               PaddingText(plan)));
   if (cost != nullptr) AddCost(*cost, text);
   return text.Take();
 }
@@ -249,6 +250,7 @@ std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost
                {"decode", NameOf(plan.options().decode)},
                {"dtype", NameOf(plan.dtype())},
                {"layout", NameOf(plan.options().layout)},
+               {"channels", NameOf(plan.options().channels)},
                {"shape", plan.row_shape()}};
   if (cost != nullptr) {
     json["images"] = cost->images;

@@ -64,6 +64,14 @@ std::vector<uint8_t> BytesOfFractions(std::span<const float> values, const Norma
   return bytes;
 }
 
+// Returns RGB pixels of gray ones.
+std::vector<uint8_t> ThreeTimes(std::span<const uint8_t> gray) {
+  std::vector<uint8_t> rgb;
+  rgb.reserve(3 * gray.size());
+  for (const uint8_t value : gray) rgb.insert(rgb.end(), 3, value);
+  return rgb;
+}
+
 // The labels of the objects: "labels", or the first number of a class.
 std::vector<int64_t> LabelsOf(const Batch& batch, const SampleSource& source) {
   const Field* labels = nullptr;
@@ -107,6 +115,7 @@ Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t 
   const Column& images = batch.images();
   std::vector<uint8_t> bytes;
   if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), undone);
+  if (images.shape[3] == 1) bytes = ThreeTimes(bytes.empty() ? images.as<uint8_t>() : bytes);
   const std::vector<int64_t> labels = LabelsOf(batch, source);
   SheetRows rows{.count = images.shape[0],
                  .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},
@@ -131,6 +140,7 @@ void CompleteOptions(const cli::Recipe& recipe, LoaderOptions& loader) {
   const bool bytes = recipe.options.dtype == DType::kU8;
   loader.dtype = bytes ? DType::kU8 : DType::kF32;
   loader.layout = Layout::kNhwc;
+  loader.channels = recipe.options.channels;
   loader.exif_orientation = recipe.options.exif_orientation;
   loader.decode = recipe.options.decode;
   loader.limits = recipe.options.limits;

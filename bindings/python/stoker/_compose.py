@@ -66,6 +66,7 @@ class Compose:
         *,
         dtype: Any = "uint8",
         layout: str = "NHWC",
+        channels: str = "rgb",
         exif_orientation: bool = True,
         decode: str = "full",
         seed: int = 0,
@@ -78,6 +79,7 @@ class Compose:
         given = {
             "dtype": dtype,
             "layout": layout,
+            "channels": channels,
             "exif_orientation": exif_orientation,
             "decode": decode,
             "max_pixels": max_pixels,

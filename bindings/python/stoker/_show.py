@@ -61,17 +61,18 @@ def show(
     Objects are drawn over both: the outlines of boxes, and a dot for each keypoint whose visibility is not 0,
     in the colour of the object's label, or nearly white for label 0, and white without labels.
 
-    Floating-point images are stretched: the least value of the batch becomes black and the greatest white. So
-    normalized images have other colours than their photographs.
+    Images of floats and uint16 are stretched: the least value of the batch becomes black and the greatest
+    white. So normalized images have other colours than their photographs.
 
     Args:
         batch: what a loader gives: a `Batch`, a tuple or a dict, or images alone. Arrays of NumPy, JAX,
-            PyTorch and TensorFlow are taken, if they are on the host. Images are uint8 or floating point,
-            (rows, height, width, 3) or (rows, 3, height, width). In a `Batch` or a dict the columns are
-            "image", "mask" and "label"; in a tuple the images come first, masks are integers of shape (rows,
-            height, width), and labels integers of shape (rows,) or weights of shape (rows, classes). In both,
-            columns of objects are `Ragged` (or tf.RaggedTensor): boxes are floats of shape (objects, 4),
-            keypoints (objects, points, 3), and labels "labels", or the first integers of shape (objects,).
+            PyTorch and TensorFlow are taken, if they are on the host. Images are uint8, uint16 or floating
+            point, (rows, height, width, channels) or (rows, channels, height, width), of 1 or 3 channels. In
+            a `Batch` or a dict the columns are "image", "mask" and "label"; in a tuple the images come first,
+            masks are integers of shape (rows, height, width), and labels integers of shape (rows,) or weights
+            of shape (rows, classes). In both, columns of objects are `Ragged` (or tf.RaggedTensor): boxes are
+            floats of shape (objects, 4), keypoints (objects, points, 3), and labels "labels", or the first
+            integers of shape (objects,).
         columns: images next to each other, 1 to 4096.
         most: the largest number of images, 1 to 4096.
         classes: the names of the classes, for `Sheet.labels`.
@@ -196,9 +197,10 @@ def _bytes_of(image: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint8]:
             "(rows, 3, height, width)"
         )
     axes = [axis for axis in (1, 3) if image.shape[axis] == 3]
+    axes = axes or [axis for axis in (3, 1) if image.shape[axis] == 1][:1]
     if len(axes) != 1:
         cause = (
-            "no axis of three channels"
+            "no axis of one or three channels"
             if not axes
             else "two axes of length 3, either of which may have channels"
         )
@@ -206,13 +208,13 @@ def _bytes_of(image: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint8]:
     shown = image[:most] if axes == [3] else np.moveaxis(image[:most], 1, 3)
     if image.dtype != np.uint8:
         shown = _stretched(shown, image)
-    return np.ascontiguousarray(shown)
+    return np.ascontiguousarray(np.broadcast_to(shown, (*shown.shape[:3], 3)))
 
 
 def _stretched(shown: npt.NDArray[Any], image: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Returns fractions as bytes: 0 is the least value of `image` and 255 the greatest."""
-    if image.dtype.kind != "f" and image.dtype.name != "bfloat16":
-        raise InvalidArgumentError(f"images are {image.dtype}; they must be uint8 or floating point")
+    """Returns fractions, or uint16, as bytes: 0 is the least value of `image` and 255 the greatest."""
+    if image.dtype.kind != "f" and image.dtype.name not in ("bfloat16", "uint16"):
+        raise InvalidArgumentError(f"images are {image.dtype}; they must be uint8, uint16 or floating point")
     every = image.astype(np.float32, copy=False)
     finite = every[np.isfinite(every)]
     least, greatest = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

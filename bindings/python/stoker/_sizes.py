@@ -19,15 +19,15 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
             predictions = model(stoker.unpadded(images, sizes))
 
     Args:
-        images: (rows, height, width, 3) or (rows, 3, height, width), or masks, (rows, height, width) in both
-            layouts: a column of a batch, or what was computed from it; an array or tensor that can be sliced
-            (for a `Tensor`, the result of torch.from_dlpack).
+        images: (rows, height, width, channels) or (rows, channels, height, width), of 1 or 3 channels, or
+            masks, (rows, height, width) in both layouts: a column of a batch, or what was computed from it;
+            an array or tensor that can be sliced (for a `Tensor`, the result of torch.from_dlpack).
         sizes: (rows, 2) integers, the height and width of each image: the batch's `image_size`.
         layout: "NHWC" or "NCHW", the loader's layout.
 
     Returns:
-        A list of (height, width, 3), (3, height, width) or (height, width), one for each row. They are
-        slices: views of the batch's memory with NumPy and PyTorch, which they keep.
+        A list of (height, width, channels), (channels, height, width) or (height, width), one for each row.
+        They are slices: views of the batch's memory with NumPy and PyTorch, which they keep.
 
     Raises:
         TypeError: images is a `Tensor`.
@@ -50,7 +50,7 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
 
 
 def _check_channels(images: Any, layout: str) -> None:
-    """Checks that the shape is that of masks, or has three channels where the layout has them.
+    """Checks that the shape is that of masks, or has one or three channels where the layout has them.
 
     A list has no shape. Three sides that end with 3 are a single image.
     """
@@ -58,7 +58,7 @@ def _check_channels(images: Any, layout: str) -> None:
     if shape is None or (len(shape) == 3 and shape[2] != 3):
         return
     sides = tuple(shape)
-    fits = [kind for kind, axis in _CHANNELS.items() if len(sides) == 4 and sides[axis] == 3]
+    fits = [kind for kind, axis in _CHANNELS.items() if len(sides) == 4 and sides[axis] in (1, 3)]
     if layout in fits:
         return
     advice = "give (rows, height, width, 3) or (rows, 3, height, width), or masks as (rows, height, width)"

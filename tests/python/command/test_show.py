@@ -109,6 +109,13 @@ def test_normalized_images_have_their_colours(show, made, tmp_path, options):
     assert abs(a - b).max() <= 1
 
 
+def test_gray_images_are_gray(show, made, tmp_path):
+    show(made, "--out", tmp_path / "a.png", "--size", 48, "--channels", "gray")
+    sheet = images_of(tmp_path / "a.png", 20, 8)
+    images, _ = batch_of(stoker.image_folder(made), TRAIN, 20, shuffle=True, channels="gray")
+    assert (sheet == images).all()
+
+
 def test_labels_of_mixed_rows(show, made, tmp_path):
     recipe = tmp_path / "recipe.json"
     transforms = [{"name": "RandomResizedCrop", "height": 48, "width": 48}]

@@ -145,9 +145,11 @@ def test_errors():
     refused(ValueError, "no \"image\"; it has 'a', 'b'", {"a": IMAGES, "b": MASKS})
     refused(ValueError, r"shape \(5, 7, 3\); it must be", IMAGES[0])
     refused(ValueError, "must be", IMAGES[:0])
-    refused(ValueError, "no axis of three channels", IMAGES[..., :2])
+    refused(ValueError, "no axis of one or three channels", IMAGES[..., :2])
     refused(ValueError, "two axes of length 3", IMAGES[:, :3])
-    refused(ValueError, "images are int64; they must be uint8 or floating point", IMAGES.astype(np.int64))
+    refused(
+        ValueError, "images are int64; they must be uint8, uint16 or floating point", IMAGES.astype(np.int64)
+    )
     refused(ValueError, r"masks have shape \(6, 4, 7\)", {"image": IMAGES, "mask": MASKS[:, 1:]})
     refused(ValueError, "masks are float32", {"image": IMAGES, "mask": MASKS.astype(np.float32)})
     refused(ValueError, "values -1 to 1; 0 to 65535", {"image": IMAGES, "mask": MASKS.astype(int) - 1})

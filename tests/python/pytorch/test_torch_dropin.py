@@ -273,6 +273,7 @@ def test_single_samples_are_rows_with_all_columns(made):
 OPTIONS = {
     "dtype": (EVAL, torch.uint8, True),
     "layout": (EVAL, "NHWC", True),
+    "channels": ([stoker.Resize((20, 20))], "gray", True),
     "exif_orientation": (EVAL, False, True),
     "decode": ([stoker.Resize((20, 20))], "scaled", True),
     "max_pixels": (EVAL, 1000, False),

@@ -109,6 +109,9 @@ def test_images_and_targets(folder, layout, transforms):
 
 
 def test_images_and_targets_without_padding(folder):
+    options = {"channels": "gray", "layout": "NHWC"}
+    gray = next(iter(loader_of(folder, [stoker.Resize((8, 9))], **options)))
+    assert {image.shape for image in stoker.torch.images_and_targets(gray)[0]} == {(1, 8, 9)}
     for batch in loader_of(folder, [stoker.Resize((8, 8))]):
         images, targets = stoker.torch.images_and_targets(batch)
         assert all(torch.equal(image, row) for image, row in zip(images, batch.image, strict=True))

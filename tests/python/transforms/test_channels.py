@@ -285,3 +285,74 @@ def test_arguments_that_do_not_fit():
         stoker.decode_image(data, "cmyk")
     with pytest.raises(stoker.UnimplementedError, match="alpha of a WebP"):
         stoker.decode_image(encoded(Image.new("RGBA", (8, 6)), "webp"), "rgba")
+
+
+# ---- batches
+
+
+def batch_of(source, transforms, **options):
+    loader = stoker.Loader(source, transforms, batch_size=len(source), **options)
+    batch = next(iter(loader))
+    return (batch["image"] if isinstance(batch, tuple) else batch).copy()
+
+
+def test_gray_batches(jpegs):
+    source = stoker.files([str(path) for path in jpegs])
+    resize = [stoker.Resize((40, 56))]
+    gray = batch_of(source, resize, channels="gray")
+    assert gray.shape == (len(source), 40, 56, 1) and gray.dtype == np.uint8
+    compose = stoker.Compose(resize, channels="gray")
+    rgb = stoker.Compose(resize)
+    for row, path in zip(gray, jpegs, strict=True):
+        np.testing.assert_array_equal(row, compose(path.read_bytes()))
+        np.testing.assert_array_equal(row[..., 0], stoker.decode_image(path, "gray", size=(40, 56)))
+        luma = np.asarray(Image.fromarray(rgb(path.read_bytes())).convert("L")).astype(int)
+        assert np.abs(luma - row[..., 0]).mean() < 2
+        assert stoker.Compose([], channels="gray", layout="NCHW")(path.read_bytes()).shape[0] == 1
+    planes = batch_of(source, resize, channels="gray", layout="NCHW", dtype="float32")
+    assert planes.shape == (len(source), 1, 40, 56)
+    np.testing.assert_array_equal(planes[:, 0], gray[..., 0].astype(np.float32) * np.float32(1 / 255))
+
+
+def test_transforms_of_gray_batches(made):
+    source = stoker.image_folder(made)
+    crop = stoker.RandomResizedCrop(32)
+    flip = stoker.RandomHorizontalFlip()
+    plain = batch_of(source, [crop, flip], channels="gray", seed=3)
+    inverted = batch_of(source, [crop, flip, stoker.RandomInvert(p=1)], channels="gray", seed=3)
+    np.testing.assert_array_equal(inverted, 255 - plain)
+    normalized = batch_of(
+        source,
+        [crop, flip, stoker.Normalize([0.5] * 3, [0.25] * 3), stoker.RandomErasing(p=1)],
+        channels="gray",
+        seed=3,
+        dtype="float32",
+    )
+    want = (plain.astype(np.float32) / 255 - 0.5) / 0.25
+    same = np.isclose(normalized, want, atol=1e-5)
+    assert normalized.shape == plain.shape and 0.3 < same.mean() < 1
+    padded = batch_of(source, [stoker.Resize(24, max_size=32), stoker.PadTo((32, 32), 7)], channels="gray")
+    assert padded.shape[1:] == (32, 32, 1) and (padded == 7).any()
+    sizes = np.full((len(padded), 2), (20, 30))
+    assert stoker.unpadded(padded, sizes)[0].shape == (20, 30, 1)
+    views = stoker.Loader(source, views=[[crop], [stoker.Resize((8, 9))]], batch_size=2, channels="gray")
+    batch = next(iter(views))
+    assert [batch[name].shape for name in ("image", "image_1")] == [(2, 32, 32, 1), (2, 8, 9, 1)]
+    with pytest.raises(ValueError, match=r"transforms\[1\], Normalize: mean differs by channel"):
+        unequal = stoker.Normalize([0.1, 0.2, 0.3], [1, 1, 1])
+        batch_of(source, [crop, unequal], channels="gray", dtype="float32")
+    with pytest.raises(ValueError, match="fill differs by channel"):
+        batch_of(source, [crop, stoker.RandomApply([stoker.Pad(2, (1, 2, 3))])], channels="gray")
+    with pytest.raises(ValueError, match="channels"):
+        batch_of(source, [crop], channels="unchanged")
+
+
+def test_arrays_become_gray():
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 256, (5, 20, 30, 3), dtype=np.uint8)
+    source = stoker.arrays(images)
+    gray = batch_of(source, [stoker.CenterCrop((20, 30))], channels="gray")
+    for row, image in zip(gray, images):
+        np.testing.assert_array_equal(row[..., 0], np.asarray(Image.fromarray(image).convert("L")))
+    with pytest.raises(ValueError, match="copied as they are"):
+        batch_of(source, [], channels="gray")

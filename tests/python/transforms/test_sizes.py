@@ -178,7 +178,7 @@ def test_unpadded_gives_views():
     [
         ((2, 3, 8, 9), "NHWC", r'shape \(2, 3, 8, 9\) are not of layout "NHWC"; give layout="NCHW"'),
         ((2, 8, 9, 3), "NCHW", r'shape \(2, 8, 9, 3\) are not of layout "NCHW"; give layout="NHWC"'),
-        ((2, 8, 9, 1), "NHWC", r"give \(rows, height, width, 3\) or \(rows, 3, height, width\)"),
+        ((2, 8, 9, 2), "NHWC", r"give \(rows, height, width, 3\) or \(rows, 3, height, width\)"),
         ((8, 9, 3), "NHWC", r"give \(rows, height, width, 3\) or \(rows, 3, height, width\)"),
     ],
 )

@@ -98,8 +98,9 @@ BatchRows BatchRowsOf(const Plan& plan, void* data) {
     std::memcpy(rows.padding.data(), &plan.mask()->fill, rows.pixel_bytes);
     return rows;
   }
-  if (plan.layout() == Layout::kNchw) rows.planes = 3;
-  rows.pixel_bytes *= 3 / rows.planes;
+  const auto channels = static_cast<size_t>(plan.channels());
+  if (plan.layout() == Layout::kNchw) rows.planes = channels;
+  rows.pixel_bytes *= channels / rows.planes;
   const RowFormat format = plan.PaddingFormat(rows.padding.data(), {1, 1});
   StorePixel(format, plan.padding().data(), rows.padding.data());
   return rows;
@@ -108,7 +109,7 @@ BatchRows BatchRowsOf(const Plan& plan, void* data) {
 // Converts images that are staged. A row ends where its reserved memory does at the latest, which
 // is before its own staged image and later ones.
 void Convert(const Plan& plan, uint8_t* data, std::span<const int32_t> sizes, ImageSize whole) {
-  const bool planar = plan.layout() == Layout::kNchw;
+  const bool planar = plan.layout() == Layout::kNchw || plan.is_gray();
   const size_t row_bytes = BytesOf(plan.dtype(), plan.row_shape(whole));
   for (size_t row = 0; row < sizes.size() / 2; ++row) {
     const ImageSize size{sizes[2 * row + 1], sizes[2 * row]};

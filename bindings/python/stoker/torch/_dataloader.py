@@ -73,9 +73,9 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, geometry, max_pixels, max_scans, accept_truncated: as for `stoker.Loader`.
-        accept_16_bits, on_bad, max_bad_fraction, bad_samples_file, cache, depth: as for `stoker.Loader`.
-        wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
+        channels, exif_orientation, geometry, max_pixels, max_scans: as for `stoker.Loader`.
+        accept_truncated, accept_16_bits, on_bad, max_bad_fraction: as for `stoker.Loader`.
+        bad_samples_file, cache, depth, wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         decode: "full" or "scaled", as for `stoker.Loader`; or "device": the GPU decodes packed JPEGs, and
             baseline JPEGs with a crop index, at their full size, as with `to_device(decode="device")`.
@@ -110,6 +110,7 @@ class DataLoader:
         rank: int | None = None,
         world: int | None = None,
         remainder: str = "pad",
+        channels: str = "rgb",
         exif_orientation: bool = True,
         geometry: bool = False,
         max_pixels: int = 268435456,
@@ -161,6 +162,7 @@ class DataLoader:
             "seed": seed,
             "decode": "full" if on_device else decode,
             "remainder": remainder,
+            "channels": channels,
             "exif_orientation": exif_orientation,
             "geometry": geometry,
             "max_pixels": max_pixels,

@@ -106,10 +106,11 @@ def _corners(boxes: Ragged[torch.Tensor], box_format: str) -> Ragged[torch.Tenso
 
 def _channels_first(images: Any) -> torch.Tensor:
     shape = tuple(getattr(images, "shape", ()))
-    if len(shape) == 4 and shape[1] == 3:
-        return images
-    if len(shape) == 4 and shape[3] == 3:
-        return images.permute(0, 3, 1, 2)
+    for channels in (3, 1) if len(shape) == 4 else ():
+        if shape[1] == channels:
+            return images
+        if shape[3] == channels:
+            return images.permute(0, 3, 1, 2)
     raise InvalidArgumentError(f"the batch begins with a column of shape {shape}, which are not images")
 
 
