@@ -84,7 +84,7 @@ const std::string* Find(const Identity& identity, std::string_view name) {
 // For options that an identity has only if batches depend on them.
 bool IsOfSome(std::string_view name) {
   return std::ranges::any_of(AllLoaderOptions(), [name](const LoaderOptionRow& row) {
-    return row.decides && row.option.name == name;
+    return row.decides && !row.changes_batches && row.option.name == name;
   });
 }
 

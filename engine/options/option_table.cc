@@ -90,8 +90,7 @@ std::vector<LoaderOptionRow> MakeTable() {
            "dtype", {ChoiceValue(DType::kU8), ChoiceValue(DType::kF16), ChoiceValue(DType::kBF16),
                      ChoiceValue(DType::kF32), ChoiceValue(DType::kU16)}),
        .doc = "data type of transformed images",
-       .more = "\"uint16\" is for `decode_image` alone. "
-               "Also takes the objects of NumPy, TensorFlow and JAX for these types. The "
+       .more = "Also takes the objects of NumPy, TensorFlow and JAX for these types. The "
                "conversion costs little, and rounds as astype does from float32. NumPy "
                "arrays of bfloat16 need the package ml_dtypes; tensors (`to_device`) do "
                "not.",
@@ -173,12 +172,12 @@ std::vector<LoaderOptionRow> MakeTable() {
        .decides = SampleFault::kTruncated},
       {.option = {{.name = "accept_16_bits"},
                   [](O& options) -> OptionValue { return &options.limits.accept_16_bits; }},
-       .doc = "take the upper 8 bits of PNGs of 16 bits",
+       .doc = "take the upper 8 bits of images of 16 bits",
        .more = "Suits photographs, of which Pillow (RGB) and TensorFlow also keep 8 bits; depths "
-               "and masks of instances lose half of each number. Without it, such a PNG is an "
-               "UnimplementedError.",
+               "and masks of instances lose half of each number. Without it, such an image is an "
+               "UnimplementedError with uint8, and keeps all bits with float types. It has no "
+               "effect on uint16.",
        .of_images = true,
-       .changes_batches = false,
        .decides = SampleFault::kUnsupported},
       {.option = {{.name = "on_bad"}, &PolicyOf},
        .doc = "what becomes of photographs and records that cannot be read or decoded: \"fail\", "

@@ -70,7 +70,8 @@ struct LoaderOptions {
   // own sizes. 2 to kMaxViews views, of kMaxTransforms transforms together, without PadTo and
   // mixing.
   std::vector<std::vector<Transform>> views{};
-  // The type of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized.
+  // The type of transformed images. kU8: 0…255; kU16: 0…65535, of 8 bits × 257; kF16, kBF16, kF32:
+  // value / 255 or, of images of 16 bits, value / 65535, or normalized.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
   Channels channels = Channels::kRgb;  // of transformed images; kRgb or kGray

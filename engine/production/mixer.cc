@@ -113,6 +113,11 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, bool defer_to_device,
   if (CopiesRows(options)) {
     ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->fields()[kImages], *options.mix));
   } else {
+    if (!IsPixelType(options.dtype)) {
+      return InvalidMix(
+          std::string(NameOf(*options.mix)) + " does not mix " + NameOf(options.dtype),
+          "Ask for uint8, float16, bfloat16 or float32");
+    }
     mixer.on_device_ = defer_to_device;
     const Layout layout = defer_to_device ? Layout::kNhwc : options.layout;
     mixer.image_ = TransformedRow(columns[kImages], layout);

@@ -49,6 +49,7 @@ Status CheckDecodes(const LoaderOptions& options) {
     return refuse("on_bad is \"" + options.on_bad.ToString() +
                   "\": with several devices no row may be dropped");
   }
+  if (options.dtype == DType::kU16) return refuse("dtype is uint16");
   if (options.channels != Channels::kRgb) {
     return refuse(std::string("channels is \"") + NameOf(options.channels) + "\"");
   }
@@ -131,7 +132,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       // The program's function gets finished images.
       .defer_to_device = !options.transforms.empty() && options.map == nullptr &&
                          (options.source == nullptr || !HasFurtherImages(*options.source)) &&
-                         options.channels == Channels::kRgb &&
+                         options.channels == Channels::kRgb && options.dtype != DType::kU16 &&
                          (options.dtype != DType::kU8 || options.mix.has_value() || to.decodes),
       .crops = CropRoomOf(options)};
 }

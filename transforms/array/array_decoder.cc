@@ -47,7 +47,7 @@ bool IsNormal(const Turn& turn) {
 }  // namespace
 
 Status CheckRequest(const ArrayRequest& request, const DecodeLimits& limits) {
-  if (request.dtype != DType::kU16) TRY(CheckPixelType(request.dtype));
+  TRY(CheckPixelType(request.dtype));
   if (request.channels == Channels::kUnchanged &&
       (request.dtype != DType::kU8 || request.layout != Layout::kNhwc)) {
     return Error{Code::kInvalidArgument,

@@ -77,13 +77,12 @@ Status CheckChannels(ImageFormat format, int channels) {
 
 Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {
   if (info.bits == 8 || limits.accept_16_bits) return {};
-  return Error{.code = Code::kUnimplemented,
-               .cause = std::string("a ") + NameOf(info.format) +
-                        " of 16 bits a channel, of which 8 would be lost",
-               .advice =
-                   "Keep all 16 bits, of depths and masks, with decode_image(…, \"unchanged\") "
-                   "in Python; for photographs 8 are enough",
-               .changes = {{OptionChange::How::kUse, "accept_16_bits"}}};
+  return Error{
+      .code = Code::kUnimplemented,
+      .cause = std::string("a ") + NameOf(info.format) +
+               " of 16 bits a channel, of which 8 would be lost",
+      .advice = "Keep all 16 bits with dtype uint16 or a float type; for photographs 8 are enough",
+      .changes = {{OptionChange::How::kUse, "accept_16_bits"}}};
 }
 
 Error NoMask(const std::string& what, uint64_t offset) {

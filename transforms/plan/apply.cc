@@ -1,7 +1,9 @@
 // Plan::Apply: decodes, resamples and augments samples into rows.
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/result/try.h"
@@ -19,6 +21,7 @@
 #include "transforms/plan/row/put_crop.h"
 #include "transforms/plan/workspace.h"
 #include "transforms/resize/emit.h"
+#include "transforms/wide/wide_decoder.h"
 
 namespace stoker {
 
@@ -35,7 +38,11 @@ uint8_t* PixelOf(const RowFormat& format, void* row, const Rect& part) {
 Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
   if (mask_) return OpenMask(image, context);
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
-  TRY(CheckBits(info, options_.limits));
+  if (info.bits != 8 || options_.dtype == DType::kU16) {
+    const WideFormat format(info, options_.channels, options_.dtype, options_.limits);
+    if (format.is_wide) return ApplyWide(image, info, format, context);
+    TRY(CheckBits(info, options_.limits));
+  }
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
   context.viewed = Viewed(info.size, orientation);
@@ -44,6 +51,50 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const 
   if (region.width == 0) return false;  // only padding
   context.decoder.Start(region, context.sink(), image.crop_index, context.reduction);
   return true;
+}
+
+// Decodes and resamples an image of 16 bits, or to 16 bits, at once. Returns false: the row needs
+// no other pixels.
+Result<bool> Plan::ApplyWide(const EncodedImage& image, const ImageInfo& info,
+                             const WideFormat& format, ImageContext& context) const {
+  TRY(CheckWide(info));
+  TRY(CheckKept(context.decoder, info, format));
+  const Orientation orientation =
+      options_.exif_orientation ? info.orientation : Orientation::kNormal;
+  context.viewed = Viewed(info.size, orientation);
+  ViewContext& view = context.views[0];
+  view.to = image.to;
+  TRY(DrawRow(image.key, context.viewed, view));
+  const DrawnSample& drawn = view.drawn;
+  assert(drawn.steps.empty() && !drawn.placed);
+  const Resampling task = ResamplingOf(drawn.geometry, info.size, orientation);
+  TRY(context.wide.Decode(context.decoder, info, format, task,
+                          OutputTo(view.to.row, RowSize(drawn.size)), image.crop_index));
+  return false;
+}
+
+// Refuses plans that compute with 8 bits, if only for some samples: which ones fail must not depend
+// on what is drawn for them.
+Status Plan::CheckWide(const ImageInfo& info) const {
+  if (info.bits == 8) return {};  // Compile has refused them
+  const auto tile = std::ranges::find(sites_, ExecutionSite::kTile);
+  std::optional<size_t> index;
+  if (staged_bytes() != 0) index = pad_to_index_;
+  if (tile != sites_.end()) index = static_cast<size_t>(tile - sites_.begin());
+  if (mosaic_) index = 0;
+  std::string what =
+      options_.defer_to_device ? "rows that a device finishes are" : "several views are";
+  if (!options_.defer_to_device && views() == 1) {
+    if (!index) return {};
+    what = "transforms[" + std::to_string(*index) + "], " + NameOf(transforms_[*index]) + ", is";
+  }
+  return Error{.code = Code::kUnimplemented,
+               .cause = std::string("a ") + NameOf(info.format) + " of 16 bits a channel, and " +
+                        what + " computed with 8",
+               .advice = options_.defer_to_device
+                             ? "Ask for dtype uint16, or copy batches to the device in the program"
+                             : "Leave it out, or convert the image",
+               .changes = {{OptionChange::How::kUse, "accept_16_bits"}}};
 }
 
 Status Plan::Apply(const EncodedImage& image, Workspace& workspace, StageTimes& times) const {
@@ -70,6 +121,15 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   TRY(CheckSides(image.size));
   ImageContext& context = workspace.contexts[0];
   EncodedImage unencoded{.key = key, .to = to};
+  if (options_.dtype == DType::kU16) {
+    ViewContext& view = context.views[0];
+    view.to = to;
+    TRY(DrawRow(key, image.size, view));
+    const ImageInfo info{.size = image.size};
+    return context.wide.Decode(image, {info, options_.channels, DType::kU16, options_.limits},
+                               ResamplingOf(view.drawn.geometry, image.size, Orientation::kNormal),
+                               OutputTo(to.row, RowSize(view.drawn.size)));
+  }
   unencoded.to.crop_at = nullptr;  // no device decodes it
   ASSIGN_OR_RETURN(Rect region, StartRows(unencoded, {image.size}, context));
   Status status = region.width == 0 ? Status()

@@ -37,6 +37,7 @@ namespace stoker {
 struct ImageContext;
 struct ViewContext;
 struct PixelOutput;
+struct WideFormat;
 struct RowFormat;
 class MovedObjects;
 
@@ -76,7 +77,8 @@ struct Piece {
 };
 
 struct PlanOptions {
-  // kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized if there is a Normalize.
+  // kU8: 0…255; kU16: 0…65535, of 8 bits × 257; kF16, kBF16, kF32: value / 255 or value / 65535, or
+  // normalized if there is a Normalize.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
   Channels channels = Channels::kRgb;
@@ -259,6 +261,9 @@ class Plan {
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
                                    ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
+  Result<bool> ApplyWide(const EncodedImage& image, const ImageInfo& info, const WideFormat& format,
+                         ImageContext& context) const;
+  Status CheckWide(const ImageInfo& info) const;
   Result<bool> OpenMask(const EncodedImage& image, ImageContext& context) const;
   uint8_t* MaskTo(const ViewContext& context) const;
   Status EmitMask(ViewContext& context) const;

@@ -178,6 +178,7 @@ class Compiler : private Images {
       sites_.push_back(SiteOf(transform));
       NoteTile(transform);
     }
+    if (options_.dtype == DType::kU16) TRY(CheckWide());
     if (!pad_to_) FinishTile();
     if (size_) return *size_;
     const auto* const resize = resample_ ? std::get_if<Resize>(&transforms_[*resample_]) : nullptr;
@@ -255,6 +256,16 @@ class Compiler : private Images {
     if (normalize_ && !finishes) return RefuseBefore(*normalize_);
     if (pad_to_ && !normalizes) return RefuseBefore(*pad_to_);
     if (erasing_ && !finishes && !normalizes) return RefuseBefore(*erasing_);
+    return {};
+  }
+
+  // Only the pixels' places change in images of 16 bits.
+  Status CheckWide() const {
+    for (size_t i = 0; i < transforms_.size(); ++i) {
+      if (sites_[i] == ExecutionSite::kFused && !Is<Mosaic>(transforms_[i])) continue;
+      return Refuse(i, "it does not compute with uint16",
+                    "Ask for dtype uint8 or float32, or only for resizing, crops and flips");
+    }
     return {};
   }
 
@@ -796,6 +807,9 @@ Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
   if (views.size() == 1) return Compile(std::move(views[0]), options);
   if (options.defer_to_device) {
     return Error{.code = Code::kUnimplemented, .cause = "a device cannot finish several views"};
+  }
+  if (options.dtype == DType::kU16) {
+    return Error{.code = Code::kUnimplemented, .cause = "images of uint16 have one view"};
   }
   if (std::ranges::any_of(options.pieces, &Piece::is_mask)) {
     return Error{.code = Code::kUnimplemented, .cause = "samples with masks have one view"};

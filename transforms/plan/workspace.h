@@ -22,6 +22,7 @@
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/resize/resampler.h"
+#include "transforms/wide/wide_decoder.h"
 
 namespace stoker {
 
@@ -57,6 +58,7 @@ struct ImageContext {
         all_views(budget),
         mask_rows(budget),
         gray_rows(&budget),
+        wide(budget),
         crop_maker(budget) {
     for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
   }
@@ -73,6 +75,7 @@ struct ImageContext {
   ViewsSink all_views;    // for more than one
   NearestRows mask_rows;  // for a mask
   GrayRows gray_rows;     // of decoded images
+  WideDecoder wide;       // of images of 16 bits
   Reduction reduction = 1;
   std::optional<uint32_t> image;      // the tag of the image that was begun
   uint32_t piece = 0;                 // likewise

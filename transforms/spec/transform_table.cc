@@ -370,7 +370,7 @@ TransformRow Row(const RandomVerticalFlip&) {
 
 Check CheckNormalize(const Transform& transform, DType dtype) {
   const auto& [mean, std] = std::get<Normalize>(transform);
-  if (dtype == DType::kU8) {
+  if (dtype == DType::kU8 || dtype == DType::kU16) {
     return Refusal{std::string("its values do not fit ") + NameOf(dtype),
                    "Ask for dtype float32, float16 or bfloat16, or normalise on the device"};
   }
@@ -1444,10 +1444,10 @@ std::string TextOf(const Transform& transform) {
 }
 
 Status CheckPixelType(DType dtype) {
-  if (IsPixelType(dtype)) return {};
+  if (IsPixelType(dtype) || dtype == DType::kU16) return {};
   return Error{.code = Code::kInvalidArgument,
                .cause = std::string("dtype is ") + NameOf(dtype) + ", which images cannot be",
-               .advice = "Use uint8, float16, bfloat16 or float32"};
+               .advice = "Use uint8, uint16, float16, bfloat16 or float32"};
 }
 
 std::optional<Refusal> CheckForGray(const Transform& transform) {

@@ -36,7 +36,7 @@ std::vector<Transform> TransformsOf(const RecipeArguments& given) {
   return transforms;
 }
 
-constexpr std::array kDTypes{DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+constexpr std::array kDTypes{DType::kU8, DType::kF16, DType::kBF16, DType::kF32, DType::kU16};
 
 // Precondition: the name of one of kDTypes.
 DType DTypeNamed(const std::string& name) {

@@ -91,8 +91,8 @@ class Loader:
         batch_size: rows per batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
-        dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16".
-            "uint16" is for `decode_image` alone. Also takes the objects of NumPy, TensorFlow and JAX for these types. The conversion costs little, and
+        dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16". Also
+            takes the objects of NumPy, TensorFlow and JAX for these types. The conversion costs little, and
             rounds as astype does from float32. NumPy arrays of bfloat16 need the package ml_dtypes; tensors
             (`to_device`) do not.
         layout: memory layout of transformed images: "NHWC" or "NCHW". "NHWC": channels last; "NCHW": a
@@ -125,9 +125,10 @@ class Loader:
         accept_truncated: decode truncated JPEGs as far as they go. What is missing is as libjpeg leaves it:
             gray, or coarse in a progressive JPEG. `stats()` counts such samples as `accepted_truncated`.
             Without it, and for other formats, truncation is a DataLossError.
-        accept_16_bits: take the upper 8 bits of PNGs of 16 bits. Suits photographs, of which Pillow (RGB)
+        accept_16_bits: take the upper 8 bits of images of 16 bits. Suits photographs, of which Pillow (RGB)
             and TensorFlow also keep 8 bits; depths and masks of instances lose half of each number. Without
-            it, such a PNG is an UnimplementedError.
+            it, such an image is an UnimplementedError with uint8, and keeps all bits with float types. It
+            has no effect on uint16.
         on_bad: what becomes of photographs and records that cannot be read or decoded: "fail", "substitute"
             or "drop"; or by class of faults, and the others fail: "truncated=drop,vanished=substitute".
             "fail": an error takes the place of the batch; "substitute": a random other sample takes the

@@ -85,7 +85,7 @@ def test_bash_completes_values(bash):
     assert bash("bench", "photos", "--reader", "u") == ["uring"]
     assert bash("bench", "--dtype", "=", "f") == ["float16", "float32"]  # as bash divides --dtype=f
     assert bash("bench", "--dtype=f") == ["--dtype=float16", "--dtype=float32"]  # in other shells
-    assert bash("bench", "--dtype", "=") == ["uint8", "float16", "bfloat16", "float32"]
+    assert bash("bench", "--dtype", "=") == ["uint8", "float16", "bfloat16", "float32", "uint16"]
     assert bash("bench", "--crop-index", "o") == ["off"]
     assert bash("bench", "--on-bad", "") == ["fail", "substitute", "drop"]
     assert bash("completion", "z") == ["zsh"]

@@ -226,9 +226,17 @@ def test_16_bits_are_refused_from_every_source(kind, pngs, tmp_path):
     check_16_bits(*sources, rows_of)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "float32, NCHW"])
 def test_16_bits_are_refused_on_every_way(way, pngs):
     check_16_bits(*(stoker.image_folder(folder) for folder in pngs), WAYS[way])
+
+
+def test_floats_keep_16_bits(pngs):
+    deep, upper = (stoker.image_folder(folder) for folder in pngs)
+    way = WAYS["float32, NCHW"]
+    all_bits, upper_bits = way(deep, OF_MASKS), way(upper, OF_MASKS)
+    np.testing.assert_array_equal(way(deep, OF_MASKS, accept_16_bits=True), upper_bits)
+    assert 0 < np.abs(all_bits - upper_bits).max() < 2 * abs(upper_bits).max() / 255
 
 
 def test_16_bits_are_refused_with_a_crop_index_and_packed(pngs, command, tmp_path):

@@ -292,7 +292,7 @@ def test_single_samples_have_every_option(made, tmp_path):
     turned[0x112] = 6
     image.resize((640, 480)).save(tmp_path / "0.jpg", progressive=True, exif=turned)
     whole = (tmp_path / "0.jpg").read_bytes()
-    pillow.fromarray(np.zeros((48, 64), np.uint16)).save(tmp_path / "16.png")
+    pillow.fromarray(np.full((48, 64), 1000, np.uint16)).save(tmp_path / "16.png")
     files = {"accept_truncated": whole[:-9000], "accept_16_bits": (tmp_path / "16.png").read_bytes()}
     (tmp_path / "16.png").unlink()
     for name, (transforms, value, can_be_made) in OPTIONS.items():

@@ -356,3 +356,120 @@ def test_arrays_become_gray():
         np.testing.assert_array_equal(row[..., 0], np.asarray(Image.fromarray(image).convert("L")))
     with pytest.raises(ValueError, match="copied as they are"):
         batch_of(source, [], channels="gray")
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """A folder of PNGs of 16 bits, and their pixels."""
+    rng = np.random.default_rng(2)
+    images = [rng.integers(0, 65536, (40, 50, 3), dtype=np.uint16) for _ in range(4)]
+    (tmp_path / "a").mkdir()
+    for i, image in enumerate(images):
+        (tmp_path / "a" / f"{i}.png").write_bytes(png16(image))
+    return tmp_path, images
+
+
+def test_batches_of_uint16(deep):
+    folder, images = deep
+    source = stoker.image_folder(folder)
+    batch = batch_of(source, [stoker.CenterCrop((20, 30))], dtype="uint16")
+    assert batch.dtype == np.uint16
+    cropped = [image[10:30, 10:40] for image in images]
+    np.testing.assert_array_equal(batch, cropped)
+    flips = [stoker.CenterCrop((20, 30)), stoker.RandomHorizontalFlip(p=1), stoker.RandomVerticalFlip(p=1)]
+    flipped = batch_of(source, flips, dtype="uint16", layout="NCHW")
+    np.testing.assert_array_equal(flipped, [np.moveaxis(image[::-1, ::-1], 2, 0) for image in cropped])
+    wide = batch_of(source, [stoker.CenterCrop((44, 54))], dtype="uint16")  # padded with zeros
+    np.testing.assert_array_equal(wide[:, 2:42, 2:52], images)
+    assert wide[:, :2].max() == wide[..., :2, :].max() == 0
+    floats = batch_of(source, [stoker.CenterCrop((20, 30))], dtype="float32")
+    np.testing.assert_allclose(floats, np.asarray(cropped, np.float64) / 65535, rtol=2e-7)
+    gray = batch_of(source, [stoker.CenterCrop((20, 30))], dtype="uint16", channels="gray")
+    np.testing.assert_array_equal(
+        gray[0, ..., 0], stoker.decode_image(png16(images[0]), "gray", dtype="uint16")[10:30, 10:40]
+    )
+    small = batch_of(source, [stoker.Resize((17, 19))], dtype="uint16")
+    np.testing.assert_array_equal(
+        small[1], stoker.decode_image(png16(images[1]), dtype="uint16", size=(17, 19))
+    )
+    normalized = [stoker.CenterCrop((20, 30)), stoker.Normalize([0.1, 0.2, 0.3], [0.5, 0.6, 0.7])]
+    np.testing.assert_allclose(
+        batch_of(source, normalized, dtype="float32"),
+        (np.asarray(cropped, np.float64) / 65535 - [0.1, 0.2, 0.3]) / [0.5, 0.6, 0.7],
+        atol=1e-6,
+    )
+    compose = stoker.Compose([stoker.CenterCrop((20, 30))], dtype="uint16")
+    np.testing.assert_array_equal(compose(images[0].astype(np.uint8)), (images[0][10:30, 10:40] & 255) * 257)
+
+
+def test_what_16_bits_cannot_do(deep):
+    folder, _ = deep
+    source = stoker.image_folder(folder)
+    crop, jitter = stoker.CenterCrop((20, 30)), stoker.ColorJitter(0.5)
+    for more in (jitter, stoker.Pad(2, 9), stoker.RandomErasing(), stoker.RandomRotation(9)):
+        with pytest.raises(ValueError, match=r"transforms\[1\].*uint16"):
+            stoker.Loader(source, [crop, more], batch_size=2, dtype="uint16")
+    with pytest.raises(ValueError, match="uint16"):
+        batch_of(source, [crop, stoker.Normalize([0.5] * 3, [0.5] * 3)], dtype="uint16")
+    with pytest.raises(stoker.UnimplementedError, match="one view"):
+        stoker.Loader(source, views=[[crop], [crop]], batch_size=2, dtype="uint16")
+    with pytest.raises(ValueError, match="does not mix uint16"):
+        stoker.Loader(source, [crop, stoker.MixUp()], batch_size=2, dtype="uint16")
+    with pytest.raises(stoker.UnimplementedError, match=r"16 bits.*transforms\[1\], ColorJitter"):
+        batch_of(source, [crop, jitter], dtype="float32")
+    with pytest.raises(stoker.UnimplementedError, match="RandomGrayscale"):  # by the plan, not by the draw
+        batch_of(source, [crop, stoker.RandomGrayscale(p=0)], dtype="float32")
+    many = tiff(np.zeros((40, 50, 10), np.uint16))
+    with pytest.raises(stoker.UnimplementedError, match="10 channels"):
+        stoker.Compose([crop], dtype="float32")(many)
+    with pytest.raises(stoker.UnimplementedError, match="16 bits"):
+        batch_of(source, [crop])
+
+
+def test_devices_take_uint16_and_gray(deep):
+    folder, _ = deep
+    source = stoker.image_folder(folder)
+    crop = [stoker.CenterCrop((20, 30))]
+    for options in ({"dtype": "uint16"}, {"dtype": "float32", "channels": "gray"}):
+        loader = stoker.Loader(source, crop, batch_size=4, **options)
+        image = next(iter(loader.to_device("host")))["image"]
+        np.testing.assert_array_equal(np.from_dlpack(image), batch_of(source, crop, **options))
+    loader = stoker.Loader(source, crop, batch_size=4, dtype="float32")
+    with pytest.raises(stoker.UnimplementedError, match=r"16 bits.*that a device finishes.*dtype uint16"):
+        next(iter(loader.to_device("host")))
+    for options in ({"dtype": "uint16"}, {"channels": "gray", "accept_16_bits": True}):
+        with pytest.raises(ValueError, match='decode is "device"'):
+            stoker.Loader(source, crop, batch_size=4, **options).to_device("host", decode="device")
+
+
+def test_a_state_of_other_bits(deep):
+    folder, _ = deep
+    crop = [stoker.CenterCrop((20, 30))]
+
+    def loader(**options):
+        return stoker.Loader(stoker.image_folder(folder), crop, batch_size=2, dtype="float32", **options)
+
+    state = loader(accept_16_bits=True).state_dict()
+    loader(accept_16_bits=True).load_state_dict(state)
+    with pytest.raises(stoker.FailedPreconditionError, match="accept_16_bits"):
+        loader().load_state_dict(state)
+
+
+def test_what_takes_batches_takes_gray_and_uint16(deep):
+    folder, _ = deep
+    source = stoker.image_folder(folder)
+    crop = [stoker.CenterCrop((20, 30))]
+    for layout in ("NHWC", "NCHW"):
+        for dtype in ("uint16", "float32"):
+            gray = batch_of(source, crop, channels="gray", dtype=dtype, layout=layout)
+            assert stoker.show(gray).png
+            cut = stoker.unpadded(gray, np.full((4, 2), (7, 9)), layout)
+            assert cut[0].shape == ((7, 9, 1) if layout == "NHWC" else (1, 7, 9))
+    padded = [stoker.CenterCrop((20, 30)), stoker.PadTo("batch", multiple=32)]
+    for layout in ("NHWC", "NCHW"):
+        options = {"channels": "gray", "dtype": "float32", "layout": layout, "accept_16_bits": True}
+        rows = batch_of(source, padded, **options)
+        shown = rows[:, :20, :30] if layout == "NHWC" else rows[:, :, :20, :30]
+        want = batch_of(source, crop, **options)
+        np.testing.assert_array_equal(shown, want)
+        assert np.count_nonzero(rows) == np.count_nonzero(shown)
