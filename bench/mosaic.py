@@ -7,11 +7,11 @@ window, drawn by scale (0.5) and translation (0.1), of a canvas of twice the siz
 It is flipped at random; boxes follow. Batches have 16 images of uint8.
 
 "OpenCV" decodes, resizes with INTER_LINEAR, fills the canvas, and warps it, one photograph after the other.
-"stoker with colours" and "Ultralytics" also change hue, saturation and brightness. "Ultralytics" is its own
-YOLODataset with its default augmentations; it takes the other three from the photographs that it has
-decoded last. "Ultralytics from memory" is the same with cache="ram", which decodes each photograph once. They
-are measured if they are installed. Samples are loaded one after the other in this process, as a worker of a
-DataLoader does.
+"stoker turned" also turns rows by up to 10 degrees. "stoker with colours" and "Ultralytics" also change hue,
+saturation and brightness. "Ultralytics" is its own YOLODataset with its default augmentations; it takes the
+other three from the photographs that it has decoded last. "Ultralytics from memory" is the same with
+cache="ram", which decodes each photograph once. They are measured if they are installed. Samples are loaded
+one after the other in this process, as a worker of a DataLoader does.
 
 How they are compared: bench/in_turns.py.
 """
@@ -26,10 +26,11 @@ BATCH = 16
 SCALE, TRANSLATE, FILL = 0.5, 0.1, 114
 
 
-def by_stoker(samples, size, colours=()):
+def by_stoker(samples, size, colours=(), degrees=0):
     import stoker
 
-    recipe = [stoker.Mosaic(size, SCALE, TRANSLATE, FILL), *colours, stoker.RandomHorizontalFlip()]
+    mosaic = stoker.Mosaic(size, SCALE, TRANSLATE, FILL, degrees=degrees)
+    recipe = [mosaic, *colours, stoker.RandomHorizontalFlip()]
     yield from (len(batch.image) for batch in endless(loader_of(samples, recipe)))
 
 
@@ -37,6 +38,10 @@ def by_stoker_with_colours(samples, size):
     import stoker
 
     return by_stoker(samples, size, [stoker.ColorJitter(brightness=0.4, saturation=0.7, hue=0.015)])
+
+
+def by_stoker_turned(samples, size):
+    return by_stoker(samples, size, degrees=10)
 
 
 def by_opencv(samples, size):
@@ -143,6 +148,7 @@ def by_ultralytics_cached(samples, size):
 LOADERS = {
     "stoker": by_stoker,
     "stoker with colours": by_stoker_with_colours,
+    "stoker turned": by_stoker_turned,
     "OpenCV": by_opencv,
     "Ultralytics": by_ultralytics,
     "Ultralytics from memory": by_ultralytics_cached,

@@ -121,7 +121,8 @@ Status Augmenter::Do(const Affine& step) {
   const Result<size_t> bytes = AffineScratchBytes(tile_.size, step);
   if (!bytes) return bytes.error();
   TRY(scratch_.Grow(*bytes));
-  return ReplaceTile(tile_.size, [&](const Tile& to) { MapTo(tile_, step, scratch_.data(), to); });
+  return ReplaceTile(step.size.value_or(tile_.size),
+                     [&](const Tile& to) { MapTo(tile_, step, scratch_.data(), to); });
 }
 
 Status Augmenter::Do(const Reframe& step) {

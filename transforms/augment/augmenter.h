@@ -31,8 +31,8 @@ class Augmenter {
   const Tile& tile() const { return tile_; }
 
   // Executes the step; afterwards tile() may return another tile, with another size after a
-  // Reframe. ResourceExhausted if the budget has no room. Precondition: the step's parameters are
-  // in range, and the tile has the channels that it needs.
+  // Reframe or an Affine. ResourceExhausted if the budget has no room. Precondition: the step's
+  // parameters are in range, and the tile has the channels that it needs.
   Status Apply(const Step& step);
 
  private:

@@ -89,5 +89,16 @@ void EmitTile(const Tile& tile, const RowFormat& format, uint8_t* row) {
   }
 }
 
+void EmitColumns(const Tile& tile, int y, int begin, int end, const RowFormat& format,
+                 uint8_t* row) {
+  uint8_t* const to = row + y * format.down + begin * format.along;
+  if (format.layout == Layout::kNchw) {
+    const auto plane = static_cast<ptrdiff_t>(tile.plane_bytes());
+    return EmitRows({tile.row(0, y) + begin, 0, plane, 3, 1, end - begin}, format, to);
+  }
+  const size_t first = static_cast<size_t>(tile.row(0, y) - tile.pixels + begin);
+  EmitInterleaved(tile, format, first, static_cast<size_t>(end - begin), to);
+}
+
 }  // namespace stoker
 #endif

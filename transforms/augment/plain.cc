@@ -59,7 +59,7 @@ class PlainStep {
     ReplaceTile(size_, [&](const Tile& to) { BlurPlain(tile_, step, to); });
   }
   void operator()(const Affine& step) {
-    ReplaceTile(size_, [&](const Tile& to) { MapPlain(tile_, step, to); });
+    ReplaceTile(step.size.value_or(size_), [&](const Tile& to) { MapPlain(tile_, step, to); });
   }
   void operator()(const Reframe& step) {
     ReplaceTile(step.window.size(), [&](const Tile& to) { ReframePlain(tile_, step, to); });

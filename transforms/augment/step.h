@@ -88,8 +88,8 @@ struct ElasticNoise {
 // Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]
 // y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. `padding` determines pixels
 // outside the image. With a divisor d, which needs kConstant, the map is a projective one: both
-// numbers are divided by d[0] x + d[1] y + 1. With noise, which needs kConstant and no divisor,
-// positions are moved by it.
+// numbers are divided by d[0] x + d[1] y + 1. With noise, which needs kConstant, no divisor and no
+// other size, positions are moved by it.
 struct Affine {
   static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
@@ -101,6 +101,7 @@ struct Affine {
   Padding padding = Padding::kConstant;
   std::array<double, 2> divisor{};
   std::optional<ElasticNoise> noise{};
+  std::optional<ImageSize> size{};  // of the output; if not set, that of the image
 };
 
 // Crops to `window`, which may extend outside the image; `padding` determines the pixels there.

@@ -283,7 +283,7 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
     if (!started) return started.error();
     output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw, .gray = is_gray()};
   } else if (drawn.placed) {
-    const auto& [part, image, fill] = *drawn.placed;
+    const auto& [part, image, fill, corner] = *drawn.placed;
     const RowFormat format(output, output_);
     output.row = PixelOf(format, PixelOf(format, output.row, part), image);
   }
@@ -353,7 +353,7 @@ void Plan::Surround(ViewContext& context) const {
 // the steps on both.
 Status Plan::EmitPart(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
-  const auto& [part, image, fill] = *drawn.placed;
+  const auto& [part, image, fill, corner] = *drawn.placed;
   if (IsEmpty(part)) return {};
   const uint64_t start = NowNanoseconds();
   const RowFormat format(OutputTo(context.to.row, output_), output_);
@@ -365,7 +365,12 @@ Status Plan::EmitPart(ViewContext& context) const {
     const RowFormat planes({.row = tile.pixels, .layout = Layout::kNchw}, tile.size);
     FillAround(image, fill, planes, tile.size, tile.pixels);
     TRY(context.ApplySteps());
-    EmitTile(context.augmenter.tile(), format, to);
+    const Tile& made = context.augmenter.tile();
+    if (!corner) EmitTile(made, format, to);
+    for (int y = 0; corner && y < part.height; ++y) {
+      const auto [begin, end] = ColumnsOf(*drawn.placed, y);
+      EmitColumns(made, y, begin, end, format, to);
+    }
   }
   context.augment_ns += NowNanoseconds() - start;
   return {};

@@ -1,6 +1,7 @@
 // Plan::Apply for the plan of a mask: moves its pixels, and leaves their values alone.
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "core/result/try.h"
 #include "transforms/augment/tile.h"
@@ -45,14 +46,16 @@ void ClearLastPlane(const Tile& tile) {
   if (tile.channels == 3) std::memset(tile.plane(2), 0, tile.plane_bytes());
 }
 
-void CopyTile(const Tile& tile, ptrdiff_t stride, uint8_t* row) {
+void CopyTile(const Tile& tile, const std::optional<Placement>& placed, ptrdiff_t stride,
+              uint8_t* row) {
   for (int y = 0; y < tile.size.height; ++y, row += stride) {
+    const auto [begin, end] = placed ? ColumnsOf(*placed, y) : AxisSpan{0, tile.size.width};
     if (tile.channels == 1) {
-      std::memcpy(row, tile.row(0, y), Bytes(tile.size.width));
+      std::memcpy(row + begin, tile.row(0, y) + begin, Bytes(end - begin));
       continue;
     }
     const uint8_t *const lower = tile.row(0, y), *const upper = tile.row(1, y);
-    for (int x = 0; x < tile.size.width; ++x) {
+    for (int x = begin; x < end; ++x) {
       row[2 * x] = lower[x];
       row[2 * x + 1] = upper[x];
     }
@@ -75,7 +78,7 @@ void FillAround(const Rect& image, ImageSize whole, const Piece& mask, ptrdiff_t
 
 // Returns the image in its part of a row, after all steps.
 Rect ImageIn(const DrawnSample& drawn) {
-  auto [part, image, fill] = *drawn.placed;
+  auto [part, image, fill, corner] = *drawn.placed;
   for (const DrawnStep& step : drawn.steps) {
     const auto* const mirror = std::get_if<Mirror>(&step.step);
     if (mirror == nullptr) continue;
@@ -132,9 +135,9 @@ Status Plan::EmitMask(ViewContext& context) const {
   const ptrdiff_t stride = OutputOf(*mask_, row, row_size.width).stride;
   if (!context.drawn.steps.empty() && !IsEmpty(context.drawn.geometry.window)) {
     TRY(context.ApplySteps());
-    CopyTile(context.augmenter.tile(), stride, row);
+    CopyTile(context.augmenter.tile(), context.drawn.placed, stride, row);
   }
-  if (const auto& placed = context.drawn.placed) {
+  if (const auto& placed = context.drawn.placed; placed && !placed->corner) {
     FillAround(placed->image, placed->part.size(), *mask_, stride, row);
   } else if (pad_to_) {
     const ImageSize size = context.drawn.size;

@@ -29,11 +29,17 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
+// The points (x, y) with n[0] x + n[1] y + n[2] ≥ 0.
+using HalfPlane = std::array<double, 3>;
+
 // The place of one of several images in a row.
 struct Placement {
   Rect part;   // of the row: what the image's piece writes; empty if that is nothing
   Rect image;  // the pixels of the image in the part; the others are `fill`
   Fill fill{};
+  // Set if steps turn the image: the piece then writes what of `part` lies in both of these
+  // half-planes of the row (ColumnsOf), and `image` is in the geometry's window.
+  std::optional<std::array<HalfPlane, 2>> corner{};
 };
 
 // A step on the worker's tile, and the index of the transform that it belongs to.

@@ -12,8 +12,6 @@ namespace {
 
 constexpr GeometryMap kIdentity{1, 0, 0, 0, 1, 0, 0, 0, 1};
 
-GeometryMap Shift(double x, double y) { return {1, 0, x, 0, 1, y, 0, 0, 1}; }
-
 GeometryMap MirrorOf(bool columns, bool rows, ImageSize size) {
   return {columns ? -1.0 : 1.0,
           0,
@@ -49,7 +47,11 @@ GeometryMap MapOf(const Geometry& geometry) {
 struct StepMap {
   ImageSize size;
 
-  GeometryMap operator()(const Affine& step) const { return MapOf(step, size); }
+  GeometryMap operator()(const Affine& step) {
+    const GeometryMap map = MapOf(step, size);
+    size = step.size.value_or(size);
+    return map;
+  }
   GeometryMap operator()(const Reframe& step) {
     size = step.window.size();
     return Shift(-step.window.x, -step.window.y);
@@ -93,10 +95,11 @@ GeometryMap Inverse(const GeometryMap& map) {
 }
 
 GeometryMap MapOf(const Affine& step, ImageSize size) {
-  const double x = size.width / 2.0, y = size.height / 2.0;
+  const ImageSize to = step.size.value_or(size);
   const auto& [a, b, c, d, e, f] = step.matrix;
   const GeometryMap source{a, b, c, d, e, f, step.divisor[0], step.divisor[1], 1};
-  return Then(Then(Shift(-x, -y), Inverse(source)), Shift(x, y));
+  return Then(Then(Shift(-size.width / 2.0, -size.height / 2.0), Inverse(source)),
+              Shift(to.width / 2.0, to.height / 2.0));
 }
 
 GeometryMap MapToRow(const DrawnSample& drawn) {

@@ -24,6 +24,7 @@ inline MapPoint Moved(const GeometryMap& map, double x, double y) {
           (map[3] * x + map[4] * y + map[5]) / divisor};
 }
 
+inline GeometryMap Shift(double x, double y) { return {1, 0, x, 0, 1, y, 0, 0, 1}; }
 // Returns the map that applies `first`, then `second`.
 GeometryMap Then(const GeometryMap& first, const GeometryMap& second);
 // Returns the map back, of a map whose last number is 1, as that of the result is. All numbers are
@@ -35,8 +36,6 @@ GeometryMap Inverse(const GeometryMap& map);
 // image, as after a zoom by a factor of 0.
 GeometryMap MapToRow(const DrawnSample& drawn);
 
-// The points (x, y) with n[0] x + n[1] y + n[2] ≥ 0.
-using HalfPlane = std::array<double, 3>;
 // Removes the rest of a polygon, if it has any, by the algorithm of Sutherland and Hodgman.
 void CutTo(const HalfPlane& side, std::vector<MapPoint>& polygon);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "transforms/augment/geometry/draw_affine.h"
 #include "transforms/plan/draw.h"
 
 namespace stoker {
@@ -16,6 +17,36 @@ int Floor(double value) { return static_cast<int>(std::floor(value)); }
 Rect Between(int left, int top, int right, int bottom) {
   if (right <= left || bottom <= top) return {};
   return {left, top, right - left, bottom - top};
+}
+
+// Returns the pixels that are in the row after it was turned, and one more around them.
+Rect ViewOf(const DrawnMosaic& drawn, int size) {
+  if (!drawn.turns()) return {0, 0, size, size};
+  const GeometryMap back = Inverse(TurnOf(drawn));
+  double left = drawn.middle_x, top = drawn.middle_y, right = left, bottom = top;
+  for (const double x : {0, size}) {
+    for (const double y : {0, size}) {
+      const MapPoint corner = Moved(back, x, y);
+      left = std::min(left, corner.x), right = std::max(right, corner.x);
+      top = std::min(top, corner.y), bottom = std::max(bottom, corner.y);
+    }
+  }
+  return Between(Floor(left) - 1, Floor(top) - 1, Floor(right) + 2, Floor(bottom) + 2);
+}
+
+// Returns the bounds of the pixels of a row that a corner touches, which are more than those whose
+// centers it has, so that rounding does not matter.
+Rect BoundsOf(std::array<HalfPlane, 2> corner, int size) {
+  for (auto& [across, down, constant] : corner) constant += (std::abs(across) + std::abs(down)) / 2;
+  const Placement all{.part = {0, 0, size, size}, .image = {}, .fill = {}, .corner = corner};
+  int left = size, top = size, right = 0, bottom = 0;
+  for (int y = 0; y < size; ++y) {
+    const auto [begin, end] = ColumnsOf(all, y);
+    if (begin == end) continue;
+    left = std::min(left, begin), right = std::max(right, end);
+    top = std::min(top, y), bottom = y + 1;
+  }
+  return Between(left, top, right, bottom);
 }
 
 }  // namespace
@@ -33,7 +64,20 @@ DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random) {
   drawn.y = drawn.several ? RoundHalfEven(middle_y + y * half) : middle_y;
   drawn.canvas = Between(Rounded(middle_x - half), Rounded(middle_y - half),
                          Rounded(middle_x + half), Rounded(middle_y + half));
+  drawn.middle_x = middle_x;
+  drawn.middle_y = middle_y;
+  drawn.degrees = random.Uniform(-mosaic.degrees, mosaic.degrees);
+  drawn.x_shear = random.Uniform(-mosaic.shear, mosaic.shear);
+  drawn.y_shear = random.Uniform(-mosaic.shear, mosaic.shear);
   return drawn;
+}
+
+GeometryMap TurnOf(const DrawnMosaic& drawn) {
+  const auto [a, b, c, d, e, f] = Rotation(-drawn.degrees);
+  const GeometryMap turn{a, b, c, d, e, f, 0, 0, 1};
+  const GeometryMap shear{1, Tangent(drawn.x_shear), 0, Tangent(drawn.y_shear), 1, 0, 0, 0, 1};
+  return Then(Then(Shift(-drawn.middle_x, -drawn.middle_y), Then(turn, shear)),
+              Shift(drawn.middle_x, drawn.middle_y));
 }
 
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
@@ -42,19 +86,58 @@ PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t 
   const auto resized = [&](int side) {
     return std::max(1, Rounded(side * (mosaic.size * drawn.scale) / longer));
   };
-  const int width = resized(image.width), height = resized(image.height), size = mosaic.size;
+  const int width = resized(image.width), height = resized(image.height);
+  const Rect view = ViewOf(drawn, mosaic.size);
   if (!drawn.several) {
     const Rect whole{Floor(drawn.x - width / 2.0), Floor(drawn.y - height / 2.0), width, height};
-    return {.whole = whole, .shown = whole, .part = {0, 0, size, size}};
+    return {.whole = whole, .shown = whole, .view = view, .part = {0, 0, mosaic.size, mosaic.size}};
   }
   const bool right = part % 2 != 0, below = part / 2 != 0;
   const auto meet_x = static_cast<int>(drawn.x), meet_y = static_cast<int>(drawn.y);
-  const int x = std::clamp(meet_x, 0, size), y = std::clamp(meet_y, 0, size);
+  const int right_end = view.x + view.width, bottom_end = view.y + view.height;
+  const int x = std::clamp(meet_x, view.x, right_end), y = std::clamp(meet_y, view.y, bottom_end);
   const Rect whole{right ? meet_x : meet_x - width, below ? meet_y : meet_y - height, width,
                    height};
-  return {.whole = whole,
-          .shown = Overlap(whole, drawn.canvas),
-          .part = Between(right ? x : 0, below ? y : 0, right ? size : x, below ? size : y)};
+  PlacedImage placed{.whole = whole,
+                     .shown = Overlap(whole, drawn.canvas),
+                     .view = Between(right ? x : view.x, below ? y : view.y, right ? right_end : x,
+                                     below ? bottom_end : y),
+                     .part = {}};
+  placed.part = drawn.turns() ? BoundsOf(CornerOf(drawn, part), mosaic.size) : placed.view;
+  if (IsEmpty(placed.part)) placed.view = {};
+  return placed;
+}
+
+std::array<HalfPlane, 2> CornerOf(const DrawnMosaic& drawn, uint32_t part) {
+  if (!drawn.several) return {HalfPlane{0, 0, 1}, HalfPlane{0, 0, 1}};
+  const auto [a, b, c, d, e, f, g, h, one] = Inverse(TurnOf(drawn));
+  std::array<HalfPlane, 2> corner{HalfPlane{a, b, c - drawn.x}, HalfPlane{d, e, f - drawn.y}};
+  for (double& number : corner[0]) number *= part % 2 != 0 ? 1 : -1;
+  for (double& number : corner[1]) number *= part / 2 != 0 ? 1 : -1;
+  return corner;
+}
+
+// Each row of pixels is divided in the row's coordinates, for all parts alike.
+AxisSpan ColumnsOf(const Placement& placed, int y) {
+  AxisSpan columns{.begin = 0, .end = placed.part.width};
+  if (!placed.corner) return columns;
+  for (const auto& [across, down, constant] : *placed.corner) {
+    const double first = across / 2 + down * (placed.part.y + y + 0.5) + constant;  // of column 0
+    if (across == 0) {
+      if (first < 0 || (first == 0 && down < 0)) columns.end = 0;
+      continue;
+    }
+    const double left = placed.part.x, zero = -first / across;
+    const int at = static_cast<int>(std::ceil(std::clamp(zero, left, left + placed.part.width))) -
+                   placed.part.x;
+    if (across > 0) {
+      columns.begin = std::max(columns.begin, at);
+    } else {
+      columns.end = std::min(columns.end, at);
+    }
+  }
+  columns.end = std::max(columns.begin, columns.end);
+  return columns;
 }
 
 Rect Overlap(const Rect& a, const Rect& b) {

@@ -7,6 +7,8 @@
 #include "core/batch/image.h"
 #include "core/numbers/random.h"
 #include "transforms/plan/drawn.h"
+#include "transforms/plan/geometry_map.h"
+#include "transforms/resize/axis_filter.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {
@@ -17,19 +19,34 @@ struct DrawnMosaic {
   double scale = 1;     // of the canvas in the row
   double x = 0, y = 0;  // where the images meet, whole, or the middle of the one that is alone
   Rect canvas;          // in the row, and around it; not used by an image that is alone
+  // All that is above is where it is before the row is turned about this point and sheared.
+  double middle_x = 0, middle_y = 0;
+  double degrees = 0, x_shear = 0, y_shear = 0;
+
+  bool turns() const { return degrees != 0 || x_shear != 0 || y_shear != 0; }
 };
 DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random);
+// Returns where points of the row are moved when it is turned and sheared.
+GeometryMap TurnOf(const DrawnMosaic& drawn);
 
 // The rectangles of one of the images.
 struct PlacedImage {
   Rect whole;  // all of it, resized, in the row and around it
   Rect shown;  // what the canvas shows of it, likewise
-  Rect part;   // of the row: where no other image is
+  Rect view;   // what is in the row, or turned into it, and is no other image's
+  Rect part;   // of the row, which the image's piece writes: `view`, unless the row is turned
 };
 // `part`: 0 is the image above and to the left of the others, 1 is to the right, 2 below and 3
-// both. `image`: its sides are at least 1. `part` depends on the draws alone.
+// both. `image`: its sides are at least 1. `view` and `part` depend on the draws alone.
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
                        ImageSize image);
+
+// Returns the corner of a turned row that is the part's (Placement::corner).
+std::array<HalfPlane, 2> CornerOf(const DrawnMosaic& drawn, uint32_t part);
+// Returns the pixels of row y of a part, from its left edge, that are written: those whose center
+// is in both half-planes of the corner. A center on the line between two corners is in exactly one
+// of them.
+AxisSpan ColumnsOf(const Placement& placed, int y);
 
 // Returns the pixels that both have; of no size if there are none.
 Rect Overlap(const Rect& a, const Rect& b);

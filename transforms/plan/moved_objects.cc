@@ -86,6 +86,20 @@ std::pair<double, double> RangeOf(const std::array<double, 4>& numbers) {
   return {least, most};
 }
 
+// Returns the smallest box around four moved corners.
+template <typename Corner>
+Box Around(const Corner& corner, const Box& box) {
+  const std::array<MapPoint, 4> corners{corner(box.left, box.top), corner(box.right, box.top),
+                                        corner(box.right, box.bottom),
+                                        corner(box.left, box.bottom)};
+  const auto range = [&](double MapPoint::*axis) {
+    return RangeOf({corners[0].*axis, corners[1].*axis, corners[2].*axis, corners[3].*axis});
+  };
+  const auto [left, right] = range(&MapPoint::x);
+  const auto [top, bottom] = range(&MapPoint::y);
+  return {left, top, right, bottom};
+}
+
 bool ArePairs(std::span<const uint16_t> pairs) {
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i] >= pairs.size() || pairs[pairs[i]] != i) return false;
@@ -249,17 +263,7 @@ void MovedObjects::ExchangePairs() const {
 // Return where the corner of a box, and a keypoint, is moved.
 template <typename Corner, typename Place>
 void MovedObjects::MapEach(const Corner& corner, const Place& place) {
-  for (Box& box : std::span(boxes_, count_)) {
-    const std::array<MapPoint, 4> corners{corner(box.left, box.top), corner(box.right, box.top),
-                                          corner(box.right, box.bottom),
-                                          corner(box.left, box.bottom)};
-    const auto range = [&](double MapPoint::*axis) {
-      return RangeOf({corners[0].*axis, corners[1].*axis, corners[2].*axis, corners[3].*axis});
-    };
-    const auto [left, right] = range(&MapPoint::x);
-    const auto [top, bottom] = range(&MapPoint::y);
-    box = {left, top, right, bottom};
-  }
+  for (Box& box : std::span(boxes_, count_)) box = Around(corner, box);
   ForEachPoint([&](Point& point) {
     const auto [x, y] = place(point.x, point.y);
     point = {x, y, point.visibility};
@@ -333,16 +337,21 @@ void MovedObjects::Sanitize(double min_size, double min_area) {
   });
 }
 
-void MovedObjects::CropToMosaic(const Rect& part) {
+void MovedObjects::CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn) {
   constexpr double kLeastSide = 2, kLeastShare = 0.1, kMostRatio = 100;
+  const auto turned = [&](double x, double y) { return Moved(*turn, x, y); };
   KeepIf([&](const Box& box) {
-    const Box left = ClampedTo(part.size(), MovedBy(-part.x, -part.y, box));
+    const Box whole = MovedBy(-part.x, -part.y, box);
+    const Box left = ClampedTo(part.size(), turn ? Around(turned, whole) : whole);
     const double width = left.right - left.left, height = left.bottom - left.top;
     const double area = (box.right - box.left) * (box.bottom - box.top);
     return width > kLeastSide && height > kLeastSide && width * height > kLeastShare * area &&
            std::max(width, height) < kMostRatio * std::min(width, height);
   });
-  Crop(part);
+  if (!turn) return Crop(part);
+  MoveEach([&](double x) { return x - part.x; }, [&](double y) { return y - part.y; });
+  size_ = part.size();
+  Map(*turn);
 }
 
 void MovedObjects::KeepCentersIn(const Rect& part) {

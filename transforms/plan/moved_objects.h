@@ -69,8 +69,9 @@ class MovedObjects {
 
   // Drops objects, and snaps boxes to the image, as SanitizeBoundingBoxes says.
   void Sanitize(double min_size, double min_area);
-  // Crops, and drops objects whose boxes are then too small, as Mosaic says.
-  void CropToMosaic(const Rect& part);
+  // Crops, turns what it is given a map for, and drops objects whose boxes are then too small, as
+  // Mosaic says.
+  void CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn);
   // Drops objects whose box has its center outside of `part`, or on its border.
   void KeepCentersIn(const Rect& part);
   // Says how boxes are written: as shares of a size, or in pixels. Until then, in the format in

@@ -1,5 +1,6 @@
 // Plan::Compile: checks a list of transforms and assigns each one to a pass.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -217,7 +218,8 @@ class Compiler : private Images {
   ExecutionSite SiteOf(const Transform& transform) const {
     if (Is<RandomErasing>(transform) || Is<PadTo>(transform)) return ExecutionSite::kRow;
     if (Is<Normalize>(transform)) return ExecutionSite::kFused;
-    if (RowOf(transform).acts_on == ActsOn::kObjects || Resamples(transform)) {
+    const bool turns = Is<Mosaic>(transform) && step_;
+    if (RowOf(transform).acts_on == ActsOn::kObjects || (Resamples(transform) && !turns)) {
       return ExecutionSite::kFused;
     }
     return step_ || colour_ ? ExecutionSite::kTile : ExecutionSite::kFused;
@@ -572,7 +574,12 @@ class Compiler : private Images {
     }
     if (!options_.objects.empty()) TRY(CheckBoxes());
     SetSize({t.size, t.size});
-    return Resample();
+    TRY(Resample());
+    if (t.degrees == 0 && t.shear == 0) return {};
+    step_ = index_;
+    const int most = static_cast<int>(std::ceil(t.size * (1 + t.scale))) + 1;
+    tile_ = {most, most};  // of one of the images, with edges repeated
+    return {};
   }
 
   // ----

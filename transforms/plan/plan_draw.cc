@@ -306,17 +306,52 @@ class Plan::Drawing {
   }
 
   void Apply(const Mosaic& t, RandomStream& random) {
-    const PlacedImage at = PlaceImage(t, DrawMosaic(t, random), key_.part, image_);
+    const DrawnMosaic drawn = DrawMosaic(t, random);
+    const PlacedImage at = PlaceImage(t, drawn, key_.part, image_);
     Resample(at.whole.size(), true, Interpolation::kBilinear);
-    const Rect seen = Overlap(at.shown, at.part);
+    const Rect seen = Overlap(at.shown, at.view);
     geometry_.window = IsEmpty(seen) ? Rect() : RelativeTo(at.whole, seen);
-    drawn_.placed = {.part = at.part,
-                     .image = IsEmpty(seen) ? Rect() : RelativeTo(at.part, seen),
-                     .fill = t.fill};
+    if (drawn.turns() && !IsEmpty(at.part)) {
+      Turn(t, drawn, seen, at.part);
+    } else {
+      drawn_.placed = {.part = at.part,
+                       .image = IsEmpty(seen) ? Rect() : RelativeTo(at.part, seen),
+                       .fill = t.fill};
+    }
     if (objects_ == nullptr) return;
     objects_->Resize(at.whole.size());
     objects_->Crop(RelativeTo(at.whole, at.shown));
-    objects_->CropToMosaic({-at.shown.x, -at.shown.y, t.size, t.size});
+    objects_->CropToMosaic({-at.shown.x, -at.shown.y, t.size, t.size},
+                           drawn.turns() ? std::optional(TurnOf(drawn)) : std::nullopt);
+  }
+
+  // Turns an image, `seen` of what is then in the row, into its corner of it. Where it meets the
+  // others, its edges are repeated once: images do not blend with each other, or with the fill.
+  void Turn(const Mosaic& t, const DrawnMosaic& drawn, Rect seen, const Rect& part) {
+    const Rect image{0, 0, seen.width, seen.height};
+    if (IsEmpty(seen)) {  // a pixel next to the image
+      seen = {0, 0, 1, 1};
+      geometry_.window = {geometry_.resized.width, geometry_.resized.height, 1, 1};
+    }
+    if (drawn.several) {
+      const int left = key_.part % 2 != 0 ? 1 : 0, top = key_.part / 2 != 0 ? 1 : 0;
+      Push(Reframe{{-left, -top, seen.width + 1, seen.height + 1}, Padding::kEdge, {}});
+      seen = {seen.x - left, seen.y - top, seen.width + 1, seen.height + 1};
+    }
+    const auto middle = [](const Rect& of) -> MapPoint {
+      return {of.x + of.width / 2.0, of.y + of.height / 2.0};
+    };
+    const auto [x, y] = middle(part);
+    const auto [from_x, from_y] = middle(seen);
+    const GeometryMap back =
+        Then(Then(Shift(x, y), Inverse(TurnOf(drawn))), Shift(-from_x, -from_y));
+    Affine step{.interpolation = Interpolation::kBilinear, .fill = t.fill};
+    std::copy_n(back.begin(), 6, step.matrix.begin());
+    step.size = part.size();
+    Push(step);
+    size_ = part.size();
+    drawn_.placed = {
+        .part = part, .image = image, .fill = t.fill, .corner = CornerOf(drawn, key_.part)};
   }
 
   void Apply(const PadTo& t, RandomStream&) {
@@ -381,8 +416,14 @@ class Plan::Drawing {
 
   // Steps mirror the image in its part themselves.
   void MirrorPlacement(const Mirror& mirror) {
-    auto& [part, image, fill] = *drawn_.placed;
+    auto& [part, image, fill, corner] = *drawn_.placed;
     const ImageSize row = plan_.output_;
+    if (corner) {
+      for (HalfPlane& side : *corner) {
+        if (mirror.columns) side = {-side[0], side[1], side[2] + side[0] * row.width};
+        if (mirror.rows) side = {side[0], -side[1], side[2] + side[1] * row.height};
+      }
+    }
     if (mirror.columns) part.x = row.width - part.x - part.width;
     if (mirror.rows) part.y = row.height - part.y - part.height;
     if (!drawn_.steps.empty()) return;

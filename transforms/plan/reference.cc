@@ -102,13 +102,17 @@ Rect PartOf(const Plan& plan, const DrawnSample& drawn) {
   return drawn.placed ? drawn.placed->part : Rect{0, 0, row.width, row.height};
 }
 
-// Writes the pixels of a part of a row around its image, in three planes.
-void FillPlain(const Placement& placed, std::vector<uint8_t>& pixels) {
-  const auto& [part, image, fill] = placed;
+// Returns those of `width` pixels of row y that an image makes.
+AxisSpan ColumnsIn(const DrawnSample& drawn, int y, int width) {
+  return drawn.placed ? ColumnsOf(*drawn.placed, y) : AxisSpan{0, width};
+}
+
+// Writes the pixels around the image of a part of a row, in three planes.
+void FillPlain(const Rect& image, const Fill& fill, ImageSize size, std::vector<uint8_t>& pixels) {
   size_t at = 0;
   for (const uint8_t value : fill) {
-    for (int y = 0; y < part.height; ++y) {
-      for (int x = 0; x < part.width; ++x, ++at) {
+    for (int y = 0; y < size.height; ++y) {
+      for (int x = 0; x < size.width; ++x, ++at) {
         const bool inside =
             x >= image.x && x < image.x + image.width && y >= image.y && y < image.y + image.height;
         if (!inside) pixels[at] = value;
@@ -124,8 +128,7 @@ void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& r
   const std::vector<uint8_t> plane = NearestPlain(image, resampling, size, fill);
   std::vector<uint8_t> pixels;
   for (int c = 0; c < 3; ++c) pixels.insert(pixels.end(), plane.begin(), plane.end());
-  if (drawn.placed)
-    FillPlain({drawn.placed->part, drawn.placed->image, {fill, fill, fill}}, pixels);
+  if (drawn.placed) FillPlain(drawn.placed->image, {fill, fill, fill}, size, pixels);
   for (const DrawnStep& drawn_step : drawn.steps) {
     Step step = drawn_step.step;
     if (auto* const affine = std::get_if<Affine>(&step)) {
@@ -142,8 +145,9 @@ void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& r
   const ImageSize whole = plan.RowSize(size);
   const Rect part = drawn.placed ? drawn.placed->part : Rect{0, 0, whole.width, whole.height};
   for (int y = 0; y < part.height; ++y) {
-    uint8_t* to = row + static_cast<size_t>((part.y + y) * whole.width + part.x) * pixel;
-    for (int x = 0; x < part.width; ++x, to += pixel) {
+    const auto [begin, end] = ColumnsIn(drawn, y, part.width);
+    uint8_t* to = row + static_cast<size_t>((part.y + y) * whole.width + part.x + begin) * pixel;
+    for (int x = begin; x < end; ++x, to += pixel) {
       const bool inside = x < size.width && y < size.height;
       *to = inside ? pixels[static_cast<size_t>(y * size.width + x)] : fill;
     }
@@ -188,12 +192,18 @@ Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resam
     std::vector<uint8_t> pixels(3 * static_cast<size_t>(size.width) *
                                 static_cast<size_t>(size.height));
     ResamplePlain(image, resampling, {.row = pixels.data(), .layout = Layout::kNchw});
-    if (drawn.placed) FillPlain(*drawn.placed, pixels);
+    if (drawn.placed) FillPlain(drawn.placed->image, drawn.placed->fill, size, pixels);
     for (const DrawnStep& step : drawn.steps) ApplyStepPlain(step.step, size, pixels);
     const ptrdiff_t plane = ptrdiff_t{size.width} * size.height;
     const Rect part = PartOf(plan, drawn);
-    EmitRowsPlain({pixels.data(), size.width, plane, 3, size.height, size.width}, format,
-                  static_cast<uint8_t*>(output.row) + part.y * format.down + part.x * format.along);
+    for (int y = 0; y < size.height; ++y) {
+      const auto [begin, end] = ColumnsIn(drawn, y, size.width);
+      EmitRowsPlain(
+          {&pixels[static_cast<size_t>(y * size.width + begin)], 0, plane, 3, 1, end - begin},
+          format,
+          static_cast<uint8_t*>(output.row) + (part.y + y) * format.down +
+              (part.x + begin) * format.along);
+    }
   }
   if (plan.pads()) PadPlain(drawn.size, plan, static_cast<uint8_t*>(row));
   for (const Erasure& erasure : drawn.erasures) Erase(erasure, format, static_cast<uint8_t*>(row));

@@ -10,6 +10,7 @@
 
 #include "core/result/try.h"
 #include "transforms/plan/keep_motion.h"
+#include "transforms/plan/mosaic.h"
 #include "transforms/plan/resampling.h"
 
 namespace stoker {
@@ -80,14 +81,15 @@ T* TakeArray(uint8_t*& at, size_t count) {
   return array;
 }
 
-// Writes `count` pixels of a row, and then the background up to `all`.
+// Writes the pixels of a row from `begin` to `count`, and then the background up to `all`.
 template <typename Pixel, typename ValueOf>
-void WritePixels(int count, int all, uint16_t background, const ValueOf& value_of, uint8_t* to) {
+void WritePixels(int begin, int count, int all, uint16_t background, const ValueOf& value_of,
+                 uint8_t* to) {
   const auto put = [to](int x, uint16_t value) {
     const auto pixel = static_cast<Pixel>(value);
     std::memcpy(to + static_cast<size_t>(x) * sizeof(Pixel), &pixel, sizeof(Pixel));
   };
-  for (int x = 0; x < count; ++x) put(x, value_of(x));
+  for (int x = begin; x < count; ++x) put(x, value_of(x));
   for (int x = count; x < all; ++x) put(x, background);
 }
 
@@ -337,14 +339,17 @@ void ShapeMasks::Write(const ShapeMask& mask, std::span<const uint32_t> kept, co
       static_cast<uint8_t*>(mask.row) +
       (static_cast<size_t>(part.y) * static_cast<size_t>(row.width) + static_cast<size_t>(part.x)) *
           mask.bytes;
+  const auto& placed = sample.drawn.placed;
   for (int y = 0; y < part.height; ++y) {
+    const auto [begin, end] = placed ? ColumnsOf(*placed, y) : AxisSpan{0, part.width};
     const int count = y < size_.height ? size_.width : 0;
     const uint16_t* const owners = owners_ + ptrdiff_t{y} * count;
     const auto number = [owners](int x) { return owners[x]; };
     const auto value = [owners, values = values_](int x) { return values[owners[x]]; };
-    const auto write = [&](const auto& value_of) {
-      mask.bytes == 1 ? WritePixels<uint8_t>(count, part.width, mask.background, value_of, to)
-                      : WritePixels<uint16_t>(count, part.width, mask.background, value_of, to);
+    const auto write = [&, first = begin, all = end](const auto& value_of) {
+      const int last = std::min(count, all);
+      mask.bytes == 1 ? WritePixels<uint8_t>(first, last, all, mask.background, value_of, to)
+                      : WritePixels<uint16_t>(first, last, all, mask.background, value_of, to);
     };
     are_numbers ? write(number) : write(value);
     to += static_cast<size_t>(row.width) * mask.bytes;

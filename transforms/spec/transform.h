@@ -134,9 +134,11 @@ struct ScaleJitter {
 // that are drawn from all samples, each as likely as the others. Scaled so that their longer sides
 // are `size`, they meet at one point of a canvas of twice the size, uniform in its middle half
 // along each axis: the own image above and to the left of it, then to the right, below, and both.
-// The row is a window of the canvas, scaled about its middle by 1 ± scale and moved by ± translate,
-// shares of `size`. With probability 1 − p the own image alone is in the middle, scaled and moved
-// likewise. `fill` is everywhere else.
+// The row is a window of the canvas, which is turned about its middle by ± degrees, sheared by ±
+// shear degrees along both axes (of which the product of the tangents is below 1, so that no row is
+// mirrored), scaled by 1 ± scale and moved by ± translate, shares of `size`. With
+// probability 1 − p the own image alone is in the middle, and all else likewise. `fill` is where no
+// image is.
 //
 // Objects are those of all four, with boxes clamped to the canvas and then to the row. They are
 // dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at
@@ -148,6 +150,8 @@ struct Mosaic {
   double translate = 0.1;
   Fill fill{114, 114, 114};
   double p = 1;
+  double degrees = 0;
+  double shear = 0;
 };
 
 // Swaps left and right with probability p.

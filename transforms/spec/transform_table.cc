@@ -1319,7 +1319,8 @@ TransformRow Row(const Mosaic&) {
           "resamples. The images are scaled so that their longer sides are `size`, and meet at a "
           "random point in the middle half of a canvas of twice the size. A row is a random window "
           "of the canvas. Each image is decoded where it is visible, resampled once, and written "
-          "to its place in the row.\n\n"
+          "to its place in the row. With `degrees` or `shear` it is then turned, which resamples "
+          "it again.\n\n"
           "Batches have the objects of all four, in the order of the images, with boxes clamped. "
           "Objects are dropped if their boxes have a side of at most 2 pixels, sides in a ratio "
           "of at least 100, or at most a tenth of the area that they had on the canvas. Samples "
@@ -1338,7 +1339,12 @@ TransformRow Row(const Mosaic&) {
                                 "each axis."),
           FillOf<&T::fill>("where there is no image: an int 0 to 255, or (red, green, blue)."),
           Probability<&T::p>("of four images, 0 to 1; otherwise the sample's own alone is in the "
-                             "middle, scaled and moved likewise.")}};
+                             "middle, and all else likewise."),
+          Single<&T::degrees>("real", {.name = "degrees", .low = 0, .high = 180},
+                              "0 to 180: the images are turned by up to as many, either way."),
+          Single<&T::shear>("real", {.name = "shear", .low = 0, .high = 30},
+                            "0 to 30 degrees: the images are sheared by up to as many, along each "
+                            "axis and either way.")}};
 }
 
 // ----

@@ -968,7 +968,8 @@ class Mosaic(Transform):
     First in a loader's list, it gives rows their size; no transform after it crops or resamples. The images
     are scaled so that their longer sides are `size`, and meet at a random point in the middle half of a
     canvas of twice the size. A row is a random window of the canvas. Each image is decoded where it is
-    visible, resampled once, and written to its place in the row.
+    visible, resampled once, and written to its place in the row. With `degrees` or `shear` it is then
+    turned, which resamples it again.
 
     Batches have the objects of all four, in the order of the images, with boxes clamped. Objects are
     dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a
@@ -980,8 +981,9 @@ class Mosaic(Transform):
         scale: 0 to 0.9: the window is scaled by a factor uniform between 1 - scale and 1 + scale.
         translate: 0 to 1: the window is moved by up to this share of `size`, along each axis.
         fill: where there is no image: an int 0 to 255, or (red, green, blue).
-        p: of four images, 0 to 1; otherwise the sample's own alone is in the middle, scaled and moved
-            likewise.
+        p: of four images, 0 to 1; otherwise the sample's own alone is in the middle, and all else likewise.
+        degrees: 0 to 180: the images are turned by up to as many, either way.
+        shear: 0 to 30 degrees: the images are sheared by up to as many, along each axis and either way.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -992,6 +994,8 @@ class Mosaic(Transform):
     translate: float = 0.1
     fill: Fill | None = 114
     p: float = 1.0
+    degrees: float = 0.0
+    shear: float = 0.0
 
 
 @dataclass(frozen=True)

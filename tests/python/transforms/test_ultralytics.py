@@ -95,50 +95,76 @@ class Given:
         return int(self.uniform(least, most))
 
 
-def mosaic_of(monkeypatch, labels, n, mosaic, scale, translate):
+class Centred(augment.RandomPerspective):
+    """Maps the centres of pixels, as it maps boxes; otherwise it maps their upper left corners."""
+
+    def centred(self, params):
+        half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
+        return {**params, "M": np.linalg.inv(half) @ params["M"] @ half}
+
+    def apply_image(self, labels, params=None):
+        return super().apply_image(labels, self.centred(params))
+
+    def apply_semantic(self, labels, params=None):
+        return super().apply_semantic(labels, self.centred(params))
+
+
+def mosaic_of(monkeypatch, labels, n, mosaic, warp):
     """Returns Ultralytics' row of sample n, given what draw_plan printed."""
     parts = {each["part"]: each["sample"] for each in mosaic["images"]}
-    canvas_x, canvas_y, width, height = mosaic["canvas"]
-    middle = canvas_x + width / 2, canvas_y + height / 2
-    factor = mosaic["scale"]
+    middle, factor = mosaic["middle"], mosaic["scale"]
     # The images meet at (x, y) on the canvas, whose middle is at (SIZE, SIZE).
     x = (mosaic["x"] - middle[0]) / factor + SIZE
     y = (mosaic["y"] - middle[1]) / factor + SIZE
     numbers = [0, *(parts.get(part, 0) for part in (1, 2, 3)), round(y), round(x)]
-    numbers += [0, 0, 0, factor, 0, 0, middle[0] / SIZE, middle[1] / SIZE]
+    numbers += [0, 0, mosaic["degrees"], factor, *mosaic["shear"], middle[0] / SIZE, middle[1] / SIZE]
     monkeypatch.setattr(augment, "random", Given(numbers))
     made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
-    return of_labels(augment.RandomPerspective(0, translate, scale, size=(SIZE, SIZE))(made))
+    return of_labels(Centred(**warp, size=(SIZE, SIZE))(made))
+
+
+WARPS = [
+    {},
+    {"scale": 0.5, "translate": 0.1},
+    {"degrees": 10.0},
+    {"degrees": 180.0, "shear": 20.0},
+]
 
 
 @pytest.mark.skipif(not DRAW_PLAN.exists(), reason=f"{DRAW_PLAN} is not built")
 @pytest.mark.parametrize("own_sizes", [False, True], ids=["same sizes", "sizes rounded up"])
-@pytest.mark.parametrize("scale, translate", [(0.0, 0.0), (0.5, 0.1)])
-def test_mosaic(scenes, monkeypatch, scale, translate, own_sizes):
+@pytest.mark.parametrize("warp", WARPS, ids=str)
+def test_mosaic(scenes, monkeypatch, warp, own_sizes):
     """With `own_sizes`, the images are resized as Ultralytics' data sets do."""
-    options = {"size": SIZE, "scale": scale, "translate": translate}
+    warp = {"degrees": 0.0, "translate": 0.0, "scale": 0.0, "shear": 0.0, **warp}
+    scaled, turned = warp["scale"] > 0, warp["degrees"] > 0
+    options = {"size": SIZE, **warp}
     draws = drawn([{"name": "Mosaic", **options}], SIZE, SIZE, len(scenes))
     rounding = (math.ceil, cv2.INTER_NEAREST) if own_sizes else (round, cv2.INTER_NEAREST_EXACT)
     labels = Labels(scenes, *rounding)
     how = "sides rounded up" if own_sizes else "the same sides"
-    comparison = Comparison(f"Mosaic, scale {scale}, {how}")
+    comparison = Comparison(f"Mosaic, scale {warp['scale']}, degrees {warp['degrees']}, {how}")
     differing = 0
     for n, row in enumerate(rows_of(scenes, [stoker.Mosaic(**options)])):
         samples = [each["sample"] for each in draws[n]["mosaic"]["images"]]
         if len(set(samples)) < len(samples):
             continue  # objects that have the same number
-        theirs = mosaic_of(monkeypatch, labels, n, draws[n]["mosaic"], scale, translate)
+        theirs = mosaic_of(monkeypatch, labels, n, draws[n]["mosaic"], warp)
         both = np.intersect1d(row[4], theirs[4])
         differing += len(row[4]) + len(theirs[4]) - 2 * len(both)
         ours_kept, kept = np.isin(row[4], both), np.isin(theirs[4], both)
         assert np.array_equal(np.asarray(row[4])[ours_kept], theirs[4][kept])
         ours = (row[0], row[1], np.asarray(row[2])[ours_kept], np.asarray(row[3])[ours_kept])
-        same = scale == 0 and not own_sizes
-        image, mask = (theirs[0] if same else None), (theirs[1] if scale == 0 else None)
+        same = not scaled and not own_sizes
+        image, mask = (theirs[0] if same else None), (None if scaled else theirs[1])
         comparison.add(ours, image, mask, theirs[2][kept], theirs[3][kept])
     comparison.report()
     print(f"{comparison.objects} objects of both, {differing} of one; {comparison.seen_by_one} points of one")
-    if scale == 0 and not own_sizes:
+    if turned and not own_sizes:  # the images do not blend where they meet
+        assert comparison.objects > len(scenes) and differing <= 1e-3 * comparison.objects
+        assert comparison.levels.share_beyond_one <= 0.02 and comparison.mask.share <= 1e-3
+        assert comparison.boxes <= 1e-3 and comparison.points <= 1e-3
+    elif not scaled and not own_sizes:
         assert comparison.objects > len(scenes) and differing == 0 and comparison.seen_by_one == 0
         assert comparison.levels.largest <= 1 and comparison.mask.share <= 1e-3
         assert comparison.boxes <= 1e-3 and comparison.points <= 1e-3

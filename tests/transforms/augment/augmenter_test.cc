@@ -168,6 +168,13 @@ std::vector<Step> GeometrySteps() {
     }
   }
   for (const int kind : {0, 1, 2, 3}) steps.push_back(Mirror{kind % 2 == 1, kind / 2 == 1});
+  for (const ImageSize size : {ImageSize{1, 1}, {40, 9}, {300, 2}}) {
+    Affine sized{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, Interpolation::kBilinear, {7, 130, 255}};
+    sized.size = size;
+    steps.push_back(sized);
+    sized.padding = Padding::kReflect;
+    steps.push_back(sized);
+  }
   return steps;
 }
 

@@ -132,6 +132,9 @@ Json Described(const Mosaic& mosaic, const DrawKey& key, const RowSamples& image
           {"x", drawn.x},
           {"y", drawn.y},
           {"canvas", Box(drawn.canvas)},
+          {"middle", {drawn.middle_x, drawn.middle_y}},
+          {"degrees", drawn.degrees},
+          {"shear", {drawn.x_shear, drawn.y_shear}},
           {"images", parts}};
 }
 

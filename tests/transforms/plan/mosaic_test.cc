@@ -51,6 +51,13 @@ Mosaic RandomMosaic(Random& random, int most = 70) {
           .p = random.OneIn(2) ? 1 : 0.5};
 }
 
+Mosaic RandomTurned(Random& random, int most = 70) {
+  Mosaic mosaic = RandomMosaic(random, most);
+  mosaic.degrees = random.OneIn(2) ? 10 : 180;
+  mosaic.shear = random.OneIn(2) ? 0 : 20;
+  return mosaic;
+}
+
 std::vector<Transform> RandomList(Random& random, DType dtype, int most = 70) {
   std::vector<Transform> list{RandomMosaic(random, most)};
   const RandomChoice flips{{RandomVerticalFlip{1}, RandomHorizontalFlip{1}}, {}};
@@ -220,6 +227,203 @@ TEST(Mosaic, AnImageAloneIsWhereLetterBoxPutsIt) {
 
 TEST(Mosaic, EqualsTheCanvas) { testing::ForEachTarget(EqualTheCanvas); }
 
+// ---- Turned rows.
+
+// Moves (x, y), relative to the middle, to (a x + b y, c x + d y).
+struct Turn {
+  explicit Turn(const DrawnMosaic& drawn) {
+    const double radians = drawn.degrees * kPi / 180;
+    const double x_shear = std::tan(drawn.x_shear * kPi / 180);
+    const double y_shear = std::tan(drawn.y_shear * kPi / 180);
+    a = std::cos(radians) - x_shear * std::sin(radians);
+    b = std::sin(radians) + x_shear * std::cos(radians);
+    c = y_shear * std::cos(radians) - std::sin(radians);
+    d = y_shear * std::sin(radians) + std::cos(radians);
+  }
+  double a, b, c, d;
+};
+
+// The row of a turned mosaic: the canvas at the window's scale, sampled in binary64. `near`: the
+// pixels near a line between two images, which no image blends with the other's.
+Naive TurnedTwin(const Mosaic& mosaic, const DrawKey& key, const std::vector<Naive>& images,
+                 std::vector<bool>& near) {
+  RandomStream random(key, 0);
+  const DrawnMosaic drawn = DrawMosaic(mosaic, random);
+  const int size = mosaic.size, around = 4 * size + 8, side = size + 2 * around;
+  Mosaic larger = mosaic;
+  larger.size = side;
+  Naive canvas{{side, side}, {}}, row{{size, size}, {}};
+  for (const uint8_t value : mosaic.fill) {
+    canvas.pixels.insert(canvas.pixels.end(), static_cast<size_t>(side * side), value);
+  }
+  for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
+    Pasted at = PastedAt(mosaic, drawn, part, images[part].size);
+    for (Rect* rect : {&at.whole, &at.kept}) rect->x += around, rect->y += around;
+    Paste(larger, at, images[part], canvas);
+  }
+  const auto [a, b, c, d] = Turn(drawn);
+  const double divisor = a * d - b * c;
+  row.pixels.resize(static_cast<size_t>(3 * size * size));
+  near.resize(static_cast<size_t>(size * size));
+  for (int y = 0; y < size; ++y) {
+    for (int x = 0; x < size; ++x) {
+      const double u = x + 0.5 - drawn.middle_x, v = y + 0.5 - drawn.middle_y;
+      const double at_x = drawn.middle_x + (d * u - b * v) / divisor;
+      const double at_y = drawn.middle_y + (a * v - c * u) / divisor;
+      near[static_cast<size_t>(y * size + x)] =
+          drawn.several && (std::abs(at_x - drawn.x) < 1 || std::abs(at_y - drawn.y) < 1);
+      const double left = at_x - 0.5 + around, top = at_y - 0.5 + around;
+      const auto column = static_cast<int>(std::floor(left));
+      const auto line = static_cast<int>(std::floor(top));
+      for (int channel = 0; channel < 3; ++channel) {
+        const auto pixel = [&](int i, int j) -> double {
+          if (i < 0 || j < 0 || i >= side || j >= side) {
+            return mosaic.fill[static_cast<size_t>(channel)];
+          }
+          return canvas.pixels[static_cast<size_t>((channel * side + j) * side + i)];
+        };
+        const double upper = std::lerp(pixel(column, line), pixel(column + 1, line), left - column);
+        const double lower =
+            std::lerp(pixel(column, line + 1), pixel(column + 1, line + 1), left - column);
+        row.pixels[static_cast<size_t>((channel * size + y) * size + x)] =
+            static_cast<uint8_t>(std::lround(std::lerp(upper, lower, top - line)));
+      }
+    }
+  }
+  return row;
+}
+
+void ShowTheTurnedCanvas() {
+  Random random(8);
+  MemoryBudget budget(512 << 20);
+  size_t compared = 0;
+  for (int n = 0; n < testing::Effort(200); ++n) {
+    Mosaic mosaic = RandomMosaic(random, 50);
+    mosaic.translate = 0.1;
+    mosaic.degrees = random.OneIn(3) ? 0 : random.Between(1, 180);
+    mosaic.shear = mosaic.degrees > 0 && random.OneIn(2) ? 0 : random.Between(1, 30);
+    const Layout layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
+    const Plan plan =
+        Plan::Compile({mosaic}, {.layout = layout, .read_later = random.OneIn(2)}).value();
+    const DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    std::vector<Naive> images;
+    for (uint32_t i = 0; i < kMosaicParts; ++i) {
+      images.push_back(NoisyImage(random, {random.Between(1, 90), random.Between(1, 90)}));
+    }
+    std::vector<uint8_t> row(plan.row_bytes(), 0x5a);
+    const auto workspace = plan.MakeWorkspace(budget);
+    for (const uint32_t part : PartsIn(plan, key)) {
+      DrawKey of_part = key;
+      of_part.part = part;
+      StageTimes times;
+      ASSERT_TRUE(
+          plan.Apply(ViewOf(images[part]), of_part, *workspace, {.row = row.data()}, times).ok());
+    }
+    std::vector<bool> near;
+    const Naive wanted = TurnedTwin(mosaic, key, images, near);
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (near[i % near.size()]) continue;
+      const size_t pixel = i % near.size(), channel = i / near.size();
+      const uint8_t made = row[layout == Layout::kNchw ? i : 3 * pixel + channel];
+      ASSERT_NEAR(made, wanted.pixels[i], 1) << n << " at " << i;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 100u * static_cast<size_t>(testing::Effort(200)));
+}
+
+TEST(Mosaic, TurnedRowsShowTheTurnedCanvas) { testing::ForEachTarget(ShowTheTurnedCanvas); }
+
+// Compares what a workspace holds for turned rows with what it holds for others.
+TEST(Mosaic, TurnedRowsNeedNoMoreMemoryThanTheySay) {
+  Random random(3);
+  const Naive image = NoisyImage(random, {300, 300});
+  const auto peak_of = [&](const Plan& plan) {
+    MemoryBudget budget(256 << 20);
+    const auto workspace = plan.MakeWorkspace(budget);
+    std::vector<uint8_t> row(plan.row_bytes());
+    for (int n = 0; n < testing::Effort(400); ++n) {
+      StageTimes times;
+      DrawKey key{2, 3, static_cast<uint64_t>(n)};
+      key.part = static_cast<uint32_t>(n) % kMosaicParts;
+      EXPECT_TRUE(plan.Apply(ViewOf(image), key, *workspace, {.row = row.data()}, times).ok());
+    }
+    return budget.peak();
+  };
+  Mosaic mosaic{.size = 200, .scale = 0.9};
+  const Plan plain = Plan::Compile({mosaic}).value();
+  mosaic.degrees = 180;
+  mosaic.shear = 30;
+  const Plan turned = Plan::Compile({mosaic}).value();
+  EXPECT_EQ(plain.extra_bytes(), 0u);
+  EXPECT_GT(peak_of(turned), peak_of(plain));
+  EXPECT_LE(peak_of(turned), peak_of(plain) + turned.extra_bytes() / 2);
+}
+
+TEST(Mosaic, CornersDivideARow) {
+  Random random(9);
+  size_t empty = 0;
+  int touched = 0, all = 0;
+  for (int n = 0; n < 400; ++n) {
+    Mosaic mosaic = RandomTurned(random);
+    mosaic.shear = random.OneIn(2) ? 1e-12 : mosaic.shear;  // pixels of a column have equal values
+    if (mosaic.shear > 0 && random.OneIn(2)) mosaic.degrees = 0;
+    std::vector<Transform> list{mosaic};
+    if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
+    if (random.OneIn(2)) list.emplace_back(RandomVerticalFlip{});
+    const Plan plan = Plan::Compile(list).value();
+    const DrawKey key{1, 2, static_cast<uint64_t>(n)};
+    const std::vector<uint32_t> parts = PartsIn(plan, key);
+    std::vector<int> owners(static_cast<size_t>(mosaic.size * mosaic.size));
+    for (const uint32_t part : parts) {
+      DrawKey of_part = key;
+      of_part.part = part;
+      DrawnSample drawn;
+      ASSERT_TRUE(plan.Draw(of_part, {9, 9}, drawn).ok());
+      const Rect& rect = drawn.placed->part;
+      ASSERT_TRUE(IsEmpty(rect) || Overlap(rect, {0, 0, mosaic.size, mosaic.size}) == rect);
+      if (drawn.placed->corner) {
+        ASSERT_EQ(drawn.size, rect.size());
+      }
+      for (int y = 0; y < rect.height; ++y) {
+        const auto [begin, end] = ColumnsOf(*drawn.placed, y);
+        ASSERT_TRUE(0 <= begin && begin <= end && end <= rect.width);
+        const int first = (rect.y + y) * mosaic.size + rect.x;
+        for (int x = begin; x < end; ++x) ++owners[static_cast<size_t>(first + x)];
+      }
+      touched += rect.width * rect.height;
+      all += mosaic.size * mosaic.size;
+    }
+    empty += kMosaicParts - parts.size();
+    for (const int count : owners) ASSERT_EQ(count, 1) << n;
+  }
+  EXPECT_GT(empty, 20u);
+  EXPECT_LT(touched, all * 2 / 3);  // of those that steps touch, most are in the corners
+}
+
+// The center of pixel 1 is on the line.
+TEST(Mosaic, OneCornerHasThePixelsOnALine) {
+  for (const HalfPlane& side : {HalfPlane{1, 0, -1.5}, {0, 1, -1.5}, {1, -1, 0}, {1, 1, -3}}) {
+    const HalfPlane other{-side[0], -side[1], -side[2]}, all{0, 0, 1};
+    for (int y = 0; y < 3; ++y) {
+      std::array<int, 3> owners{};
+      for (const auto& corner : {std::array{side, all}, std::array{all, other}}) {
+        for (const int x : {0, 1, 2}) {  // parts of one column, and of the rows from y
+          Placement placed{.part = {x, y, 1, 3 - y}, .image = {}};
+          placed.corner = corner;
+          const auto [begin, end] = ColumnsOf(placed, 0);
+          owners[static_cast<size_t>(x)] += end - begin;
+        }
+        Placement placed{.part = {0, 0, 3, 3}, .image = {}};
+        placed.corner = corner;
+        const auto [begin, end] = ColumnsOf(placed, y);
+        for (int x = begin; x < end; ++x) owners[static_cast<size_t>(x)] += 10;
+      }
+      EXPECT_EQ(owners, (std::array{11, 11, 11})) << y;
+    }
+  }
+}
+
 // ---- Encoded images, and masks.
 
 PaddedFile RandomFile(Random& random) {
@@ -254,7 +458,9 @@ void MoveAsTheReference() {
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.decode = random.OneIn(2) ? DecodeSize::kFull : DecodeSize::kScaled;
     options.pieces = {{}, {deep ? Piece::Kind::kMask16 : Piece::Kind::kMask, 255}};
-    const Plan plan = Plan::Compile(RandomList(random, options.dtype), options).value();
+    std::vector<Transform> list = RandomList(random, options.dtype);
+    if (random.OneIn(3)) list.front() = RandomTurned(random);
+    const Plan plan = Plan::Compile(std::move(list), options).value();
     const DrawKey key{2, 3, static_cast<uint64_t>(n)};
     std::array<std::vector<uint8_t>, 2> rows, wanted;
     for (size_t i = 0; i < 2; ++i) {
@@ -378,15 +584,19 @@ double IsSeen(double x, double y, const Rect& inside) {
   return std::abs(depth) < 1e-9 ? std::nan("") : depth > 0 ? 1 : 0;
 }
 
-// Moves the objects of one image as the canvas says, and appends those that are kept.
+// Moves the objects of one image as the canvas says, turns them, and appends those that are kept.
 void AddMoved(const MosaicObjects& from, const Pasted& at, ImageSize image, int size,
-              const std::array<bool, 2>& flips, MosaicObjects& to) {
+              const DrawnMosaic& drawn, const std::array<bool, 2>& flips, MosaicObjects& to) {
   const double sx = static_cast<double>(at.whole.width) / image.width;
   const double sy = static_cast<double>(at.whole.height) / image.height;
   const Rect& kept = at.kept;
-  const int left = std::max(0, kept.x), top = std::max(0, kept.y);
-  const Rect in_row{left, top, std::min(size, kept.x + kept.width) - left,
-                    std::min(size, kept.y + kept.height) - top};
+  const Turn turn(drawn);
+  const auto turned = [&](double x, double y) {
+    if (!drawn.turns()) return std::array{x, y};
+    const double u = x - drawn.middle_x, v = y - drawn.middle_y;
+    return std::array{drawn.middle_x + turn.a * u + turn.b * v,
+                      drawn.middle_y + turn.c * u + turn.d * v};
+  };
   for (size_t i = 0; i < from.boxes.size(); ++i) {
     const BoxRow& b = from.boxes[i];
     const auto x = [&](float v) { return v * sx + at.whole.x; };
@@ -396,16 +606,25 @@ void AddMoved(const MosaicObjects& from, const Pasted& at, ImageSize image, int 
     std::array<double, 4> box{on_canvas_x(b[0]), on_canvas_y(b[1]), on_canvas_x(b[2]),
                               on_canvas_y(b[3])};
     const double area = (box[2] - box[0]) * (box[3] - box[1]);
-    for (double& v : box) v = Between(v, size);
+    const std::array corners{turned(box[0], box[1]), turned(box[2], box[1]), turned(box[0], box[3]),
+                             turned(box[2], box[3])};
+    for (size_t axis = 0; axis < 2; ++axis) {
+      const auto along = [axis](const auto& corner) { return corner[axis]; };
+      const auto [least, most] = std::ranges::minmax(corners, {}, along);
+      box[axis] = Between(least[axis], size), box[2 + axis] = Between(most[axis], size);
+    }
     const double width = box[2] - box[0], height = box[3] - box[1];
     if (!(width > 2 && height > 2 && width * height > 0.1 * area)) continue;
     if (!(width / height < 100 && height / width < 100)) continue;
     std::array<std::array<double, 3>, 2> points{};
     for (size_t p = 0; p < 2; ++p) {
       const double px = x(from.points[i][3 * p]), py = y(from.points[i][3 * p + 1]);
-      const double seen = from.points[i][3 * p + 2] != 0 ? IsSeen(px, py, in_row) : 0;
-      if (std::isnan(seen)) points[p] = {seen, seen, seen};
-      if (seen == 1) points[p] = {px, py, from.points[i][3 * p + 2]};
+      const auto [to_x, to_y] = turned(px, py);
+      const double on_canvas = IsSeen(px, py, kept),
+                   in_row = IsSeen(to_x, to_y, {0, 0, size, size});
+      if (from.points[i][3 * p + 2] == 0 || on_canvas == 0 || in_row == 0) continue;
+      points[p] = {to_x, to_y, from.points[i][3 * p + 2]};
+      if (std::isnan(on_canvas + in_row)) points[p].fill(std::nan(""));
     }
     if (flips[0]) box = {size - box[2], box[1], size - box[0], box[3]};
     if (flips[1]) box = {box[0], size - box[3], box[2], size - box[1]};
@@ -446,7 +665,8 @@ TEST(Mosaic, MovesObjectsAsOnTheCanvas) {
   MemoryBudget budget(256 << 20);
   size_t kept_in_all = 0, dropped = 0;
   for (int n = 0; n < testing::Effort(3000); ++n) {
-    std::vector<Transform> list{RandomMosaic(random, 200)};
+    std::vector<Transform> list{random.OneIn(2) ? RandomMosaic(random, 200)
+                                                : RandomTurned(random, 200)};
     if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
     if (random.OneIn(2)) list.emplace_back(RandomVerticalFlip{});
     const auto mosaic = std::get<Mosaic>(list[0]);
@@ -470,9 +690,17 @@ TEST(Mosaic, MovesObjectsAsOnTheCanvas) {
       of_part.part = part;
       DrawnSample sample;
       ASSERT_TRUE(plan.Draw(of_part, size, sample).ok());
-      AddMoved(objects, PastedAt(mosaic, drawn, part, size), size, mosaic.size,
-               {sample.geometry.mirror_columns, sample.geometry.mirror_rows}, wanted);
-      if (std::ranges::find(parts, part) == parts.end()) continue;  // nothing of it is seen
+      std::array flips{sample.geometry.mirror_columns, sample.geometry.mirror_rows};
+      for (const DrawnStep& each : sample.steps) {
+        const auto* const mirror = std::get_if<Mirror>(&each.step);
+        if (mirror != nullptr) flips[0] ^= mirror->columns, flips[1] ^= mirror->rows;
+      }
+      const bool seen = std::ranges::find(parts, part) != parts.end();
+      if (seen || !drawn.turns()) {  // the box of a turned box may be in the row, without its image
+        AddMoved(objects, PastedAt(mosaic, drawn, part, size), size, mosaic.size, drawn, flips,
+                 wanted);
+      }
+      if (!seen) continue;
       dropped += objects.numbers.size();
       const std::array<std::span<const uint8_t>, 3> from{
           BytesOf(objects.numbers), BytesOf(objects.boxes), BytesOf(objects.points)};

@@ -262,8 +262,9 @@ void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& 
 }
 
 void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
-  const AffineSource map(affine, from.size);
-  const AffineAxis across(affine.padding, to.size.width), down(affine.padding, to.size.height);
+  const AffineSource map(affine, from.size, to.size);
+  const AffineAxis across(affine.padding, from.size.width);
+  const AffineAxis down(affine.padding, from.size.height);
   const bool constant = affine.padding == Padding::kConstant;
   const bool fade = affine.fade && constant && affine.interpolation == Interpolation::kBilinear;
   const uint32_t outside = fade ? 0 : PixelOf(affine.fill);

@@ -14,13 +14,13 @@ namespace stoker {
 // (x, y), step_x × (x − (width − 1) / 2) + Start(y), and likewise vertically. Of a projective map
 // both are divided by a likewise number, or by kLeastDivisor if that is 0.
 struct AffineSource {
-  AffineSource(const Affine& affine, ImageSize size);
+  AffineSource(const Affine& affine, ImageSize from, ImageSize to);
   float StartX(int y) const;
   float StartY(int y) const;
   float StartDivisor(int y) const;
 
   float step_x, step_y, step_divisor;
-  float first_column;  // −(width − 1) / 2
+  float first_column;  // −(width − 1) / 2, of the output
   bool is_projective;
   static constexpr float kLeastDivisor = 1e-30F;
 
@@ -45,7 +45,7 @@ struct AffineAxis {
 Result<size_t> AffineScratchBytes(ImageSize size, const Affine& affine);
 
 // Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
-// interpolates between the four pixels around it. `to` has the same size and channels, and must not
+// interpolates between the four pixels around it. `to` has the same channels, and must not
 // overlap; one channel is for kNearest only. `scratch`: AffineScratchBytes bytes, aligned like a
 // GrowingBuffer's.
 void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);

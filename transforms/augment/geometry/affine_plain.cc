@@ -65,10 +65,10 @@ float Sampled(float at, const AffineAxis& axis) {
 
 }  // namespace
 
-AffineSource::AffineSource(const Affine& affine, ImageSize size)
-    : first_column(static_cast<float>(1 - size.width) / 2), first_row_((1 - size.height) / 2.0) {
+AffineSource::AffineSource(const Affine& affine, ImageSize from, ImageSize to)
+    : first_column(static_cast<float>(1 - to.width) / 2), first_row_((1 - to.height) / 2.0) {
   const auto& [a, b, c, d, e, f] = affine.matrix;
-  const double middle_x = (size.width - 1) / 2.0, middle_y = (size.height - 1) / 2.0;
+  const double middle_x = (from.width - 1) / 2.0, middle_y = (from.height - 1) / 2.0;
   const double across = Bounded(affine.divisor[0]), down = Bounded(affine.divisor[1]);
   is_projective = across != 0 || down != 0;
   step_x = static_cast<float>(Bounded(a) + middle_x * across);
@@ -118,7 +118,7 @@ AffineAxis::AffineAxis(Padding padding, int size) : low(0), high(static_cast<flo
 }
 
 void MapPlain(const Tile& from, const Affine& affine, const Tile& to) {
-  const AffineSource source(affine, from.size);
+  const AffineSource source(affine, from.size, to.size);
   const AffineAxis across(affine.padding, from.size.width);
   const AffineAxis down(affine.padding, from.size.height);
   Displacement moved;

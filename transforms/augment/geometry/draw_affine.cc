@@ -16,7 +16,6 @@ using Matrix = std::array<double, 6>;
 
 double Sine(double degrees) { return Sin(degrees * (kPi / 180)); }
 double Cosine(double degrees) { return Sine(90 - degrees); }
-double Tangent(double degrees) { return Sine(degrees) / Cosine(degrees); }
 
 double DrawIn(const Range& range, RandomStream& random) {
   return random.Uniform(range[0], range[1]);
@@ -95,6 +94,8 @@ Affine StepOf(const T& transform, const Matrix& matrix) {
 }
 
 }  // namespace
+
+double Tangent(double degrees) { return Sine(degrees) / Cosine(degrees); }
 
 std::array<double, 6> Rotation(double degrees) {
   const double sine = Sine(degrees), cosine = Cosine(degrees);

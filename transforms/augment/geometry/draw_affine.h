@@ -22,6 +22,7 @@ Affine DrawAffine(const RandomShear& transform, ImageSize size, RandomStream& ra
 
 // Matrices, as in an Affine. Degrees are at most 3,600.
 std::array<double, 6> Rotation(double degrees);  // counterclockwise
+double Tangent(double degrees);
 inline constexpr std::array<double, 6> kNoMotion{1, 0, 0, 0, 1, 0};
 
 }  // namespace stoker
