@@ -141,7 +141,7 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
   for (const Field& field : source.fields()) {
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
     const uint32_t of_sample = field.is_of_objects() ? std::max(source.max_objects(), 1u) : 0;
-    const uint32_t most = of_sample * (plan ? plan->parts() : 1);
+    const uint32_t most = of_sample * (plan ? plan->times_objects() : 1);
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings, most});
     if (plan && field.is_drawn()) {
       columns.back().row_shape = {plan->output_size().height, plan->output_size().width};

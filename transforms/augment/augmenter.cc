@@ -133,6 +133,19 @@ Status Augmenter::Do(const Mirror& step) {
   return ReplaceTile(tile_.size, [&](const Tile& to) { MirrorTo(tile_, step, to); });
 }
 
+Status Augmenter::Do(const PasteMirrored& step) {
+  return ReplaceTile(tile_.size, [&](const Tile& to) {
+    MirrorTo(tile_, {.columns = true}, to);
+    for (size_t c = 0; c < to.channels; ++c) {
+      const uint8_t* const image = tile_.plane(c);
+      uint8_t* const mirrored = to.plane(c);
+      for (size_t i = 0; i < to.plane_bytes(); ++i) {
+        mirrored[i] = step.inside[i] != 0 ? mirrored[i] : image[i];
+      }
+    }
+  });
+}
+
 // ---- Steps of steps.
 
 uint64_t Augmenter::MixBytes(ImageSize size) {

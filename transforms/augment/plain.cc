@@ -67,6 +67,14 @@ class PlainStep {
   void operator()(const Mirror& step) {
     ReplaceTile(size_, [&](const Tile& to) { MirrorPlain(tile_, step, to); });
   }
+  void operator()(const PasteMirrored& step) {
+    const std::vector<uint8_t> image = pixels_;
+    const auto width = static_cast<size_t>(size_.width);
+    for (size_t i = 0; i < image.size(); ++i) {
+      const size_t x = i % width;
+      if (step.inside[i % tile_.plane_bytes()] != 0) pixels_[i] = image[i - x + (width - 1 - x)];
+    }
+  }
   void operator()(const Mix& mix) {
     std::vector<float> sums(pixels_.size());
     AddWeightedPlain(mix.weight, pixels_.data(), sums.size(), sums.data());

@@ -118,6 +118,12 @@ struct Mirror {
   bool rows = false;     // swap top and bottom
 };
 
+// The mirrored image (left and right) where `inside` is 1, and the image where it is 0.
+struct PasteMirrored {
+  static constexpr const char* kName = "PasteMirrored";
+  const uint8_t* inside = nullptr;  // of each pixel; not owned
+};
+
 struct ChainedStep;
 
 // The image and copies of it that chains of steps have changed, which keep its size: the sum of
@@ -133,9 +139,10 @@ struct Mix {
   std::vector<Chain> chains;
 };
 
-using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,
-                          AdjustHue, AdjustHsv, Grayscale, PermuteChannels, Posterize, Solarize,
-                          Invert, AutoContrast, Equalize, Blur, Affine, Reframe, Mirror, Mix>;
+using Step =
+    std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness, AdjustHue,
+                 AdjustHsv, Grayscale, PermuteChannels, Posterize, Solarize, Invert, AutoContrast,
+                 Equalize, Blur, Affine, Reframe, Mirror, PasteMirrored, Mix>;
 
 struct ChainedStep {
   Step step;

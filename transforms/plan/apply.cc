@@ -230,8 +230,8 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   const bool writes = !rows.to.empty();
   if (!writes && !draws_by_boxes_) return Draw(key, viewed, context.drawn);
   const auto load = writes ? MovedObjects::Load::kAll : MovedObjects::Load::kBoxes;
-  TRY(context.objects.Read(options_.objects, rows, viewed, load));
-  TRY(Draw(key, viewed, context.drawn, &context.objects));
+  TRY(context.objects.Read(options_.objects, rows, viewed, load, copies_));
+  TRY(Draw(key, viewed, context.drawn, &context));
   if (!writes) return {};
   const size_t after = key.part == 0 ? 0 : static_cast<size_t>(*rows.kept);
   context.objects.Write(rows, after);

@@ -33,6 +33,16 @@ Box MovedBy(double x, double y, const Box& box) {
   return {box.left + x, box.top + y, box.right + x, box.bottom + y};
 }
 
+Box MirroredIn(double width, const Box& box) {
+  return {width - box.right, box.top, width - box.left, box.bottom};
+}
+
+// Returns 0 for a box whose sides are not in order, or not numbers.
+double AreaOf(const Box& box) {
+  const double width = box.right - box.left, height = box.bottom - box.top;
+  return width > 0 && height > 0 ? width * height : 0;
+}
+
 bool IsWithin(double value, double most) { return value >= 0 && value <= most; }
 
 Box BoxOf(const std::array<float, 4>& numbers, BoxFormat format) {
@@ -143,17 +153,18 @@ uint64_t MovedObjects::BytesFor(std::span<const ObjectField> fields, uint64_t co
 }
 
 Status MovedObjects::Read(std::span<const ObjectField> fields, const ObjectRows& rows,
-                          ImageSize image, Load load) {
-  TRY(memory_.Grow(BytesFor(fields, rows.count)));
+                          ImageSize image, Load load, uint32_t copies) {
+  TRY(memory_.Grow(BytesFor(fields, uint64_t{copies} * rows.count)));
   fields_ = fields;
   size_ = image;
   shares_of_.reset();
   read_ = count_ = rows.count;
+  room_ = copies * read_;
   size_t points = 0;
   for (const ObjectField& field : fields) points += PointsOf(field);
   boxes_ = reinterpret_cast<Box*>(memory_.data());
-  points_ = reinterpret_cast<Point*>(boxes_ + read_);
-  indices_ = reinterpret_cast<uint32_t*>(points_ + points * read_);
+  points_ = reinterpret_cast<Point*>(boxes_ + room_);
+  indices_ = reinterpret_cast<uint32_t*>(points_ + points * room_);
   std::iota(indices_, indices_ + read_, uint32_t{0});
   std::fill_n(boxes_, read_, Box());
   if (load == Load::kBoxes) points_ = nullptr;
@@ -163,7 +174,7 @@ Status MovedObjects::Read(std::span<const ObjectField> fields, const ObjectRows&
     if (field.kind == Kind::kBoxes) ReadBoxes(field, rows.from[i].data());
     if (field.kind != Kind::kKeypoints || load == Load::kBoxes) continue;
     ReadPoints(field, rows.from[i].data(), to);
-    to += PointsOf(field) * read_;
+    to += PointsOf(field) * room_;
   }
   return {};
 }
@@ -194,7 +205,7 @@ void MovedObjects::ForEachPoint(const Visit& visit) const {
     if (point == nullptr) return;
     const size_t of_one = PointsOf(field);
     for (Point& each : std::span(point, of_one * count_)) visit(each);
-    point += of_one * read_;
+    point += of_one * room_;
   }
 }
 
@@ -235,7 +246,7 @@ void MovedObjects::ResizePart(const Rect& from, ImageSize whole, const Rect& to,
 void MovedObjects::Mirror(bool columns, bool rows) {
   const double width = size_.width, height = size_.height;
   for (Box& box : std::span(boxes_, count_)) {
-    if (columns) box = {width - box.right, box.top, width - box.left, box.bottom};
+    if (columns) box = MirroredIn(width, box);
     if (rows) box = {box.left, height - box.bottom, box.right, height - box.top};
   }
   ForEachPoint([&](Point& point) {
@@ -256,7 +267,7 @@ void MovedObjects::ExchangePairs() const {
         if (i < field.flip_pairs[i]) std::swap(points[i], points[field.flip_pairs[i]]);
       }
     }
-    of_field += of_one * read_;
+    of_field += of_one * room_;
   }
 }
 
@@ -318,7 +329,7 @@ void MovedObjects::Move(size_t from, size_t to) {
     if (of_field == nullptr) return;
     const size_t of_one = PointsOf(field);
     std::copy_n(of_field + from * of_one, of_one, of_field + to * of_one);
-    of_field += of_one * read_;
+    of_field += of_one * room_;
   }
 }
 
@@ -358,6 +369,49 @@ void MovedObjects::KeepCentersIn(const Rect& part) {
   KeepIf([&](const Box& box) { return HasCenterIn(part, box); });
 }
 
+std::vector<uint32_t>& MovedObjects::ChooseMirrored(double p) {
+  constexpr double kMostCovered = 0.3, kLeastArea = 1e-7;  // as bbox_ioa of Ultralytics
+  possible_.clear();
+  for (uint32_t i = 0; i < count_; ++i) {
+    const Box box = MirroredIn(size_.width, boxes_[i]);
+    double covered = AreaOf(box) > 0 ? 0 : 1;  // the most of any box
+    for (size_t j = 0; j < count_ && covered < kMostCovered; ++j) {
+      const Box& other = boxes_[j];
+      const double area = AreaOf(other);
+      if (area == 0) continue;
+      const Box both{std::max(box.left, other.left), std::max(box.top, other.top),
+                     std::min(box.right, other.right), std::min(box.bottom, other.bottom)};
+      covered = std::max(covered, AreaOf(both) / (area + kLeastArea));
+    }
+    if (covered < kMostCovered) possible_.emplace_back(covered, i);
+  }
+  std::sort(possible_.begin(), possible_.end());
+  possible_.resize(static_cast<size_t>(RoundHalfEven(p * static_cast<double>(possible_.size()))));
+  chosen_.clear();
+  for (const auto& [covered, object] : possible_) chosen_.push_back(object);
+  std::sort(chosen_.begin(), chosen_.end());
+  return chosen_;
+}
+
+void MovedObjects::PasteMirrored(std::span<const uint32_t> chosen) {
+  for (const uint32_t object : chosen) {
+    boxes_[count_] = MirroredIn(size_.width, boxes_[object]);
+    indices_[count_] = indices_[object] | kPasted;
+    Point* of_field = points_;
+    for (const ObjectField& field : fields_) {
+      if (of_field == nullptr) break;
+      const size_t of_one = PointsOf(field);
+      for (size_t i = 0; i < of_one; ++i) {
+        const size_t pair = field.flip_pairs.empty() ? i : field.flip_pairs[i];
+        const Point& from = of_field[object * of_one + pair];
+        of_field[count_ * of_one + i] = {size_.width - from.x, from.y, from.visibility};
+      }
+      of_field += of_one * room_;
+    }
+    ++count_;
+  }
+}
+
 void MovedObjects::WriteAs(BoxFormat format, std::optional<ImageSize> shares_of) {
   format_ = format;
   shares_of_ = shares_of;
@@ -371,7 +425,7 @@ void MovedObjects::Write(const ObjectRows& rows, size_t after) const {
     if (field.kind == Kind::kBoxes) WriteBoxes(to);
     if (field.kind == Kind::kKeypoints) WritePoints(field, points, to);
     if (field.kind == Kind::kValue) WriteValues(field, rows.from[i].data(), to);
-    points += PointsOf(field) * read_;
+    points += PointsOf(field) * room_;
   }
   *rows.kept = static_cast<int64_t>(after + count_);
 }
@@ -397,7 +451,7 @@ void MovedObjects::WritePoints(const ObjectField& field, const Point* from, uint
 
 void MovedObjects::WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const {
   for (const uint32_t index : std::span(indices_, count_)) {
-    std::memcpy(to, from + index * field.bytes, field.bytes);
+    std::memcpy(to, from + (index & ~kPasted) * field.bytes, field.bytes);
     to += field.bytes;
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/batch/box_format.h"
 #include "core/batch/image.h"
@@ -37,6 +38,7 @@ Status CheckObjectFields(std::span<const ObjectField> fields);
 class MovedObjects {
  public:
   enum class Load : uint8_t { kAll, kBoxes };
+  static constexpr uint32_t kPasted = uint32_t{1} << 31;  // of an index
 
   explicit MovedObjects(MemoryBudget& budget) : memory_(budget), displacement_(budget) {}
 
@@ -46,9 +48,9 @@ class MovedObjects {
   // Reads the objects of an image. Normalized boxes are clamped to it, because their texts are
   // often rounded; other boxes and keypoints may lie outside. ResourceExhausted if the budget has
   // no room. The fields, which have passed CheckObjectFields, must stay valid until the last call
-  // of another function.
+  // of another function. There is room for `copies` of each.
   Status Read(std::span<const ObjectField> fields, const ObjectRows& rows, ImageSize image,
-              Load load);
+              Load load, uint32_t copies = 1);
 
   // Takes `part` of the image, which may extend outside of it, as padding does. Clamps.
   void Crop(const Rect& part);
@@ -74,6 +76,11 @@ class MovedObjects {
   void CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn);
   // Drops objects whose box has its center outside of `part`, or on its border.
   void KeepCentersIn(const Rect& part);
+  // Returns the places in boxes() of the objects that CopyPaste chooses, ascending; valid until the
+  // next call. Takes time in proportion to the square of their number.
+  std::vector<uint32_t>& ChooseMirrored(double p);
+  // Adds copies of these objects, mirrored left and right, after the others.
+  void PasteMirrored(std::span<const uint32_t> chosen);
   // Says how boxes are written: as shares of a size, or in pixels. Until then, in the format in
   // which they were read, in pixels.
   void WriteAs(BoxFormat format, std::optional<ImageSize> shares_of);
@@ -85,7 +92,8 @@ class MovedObjects {
 
   ImageSize size() const { return size_; }  // of the image that they are in
   std::span<const Box> boxes() const { return {boxes_, count_}; }
-  // The indices of those that are kept, among those that were read.
+  // The indices of those that are kept, among those that were read; those of copies, which are the
+  // last ones, with kPasted.
   std::span<const uint32_t> kept() const { return {indices_, count_}; }
 
  private:
@@ -117,10 +125,13 @@ class MovedObjects {
   BoxFormat format_ = BoxFormat::kXyxy;  // as boxes are written
   std::optional<ImageSize> shares_of_;   // likewise
   size_t read_ = 0;                      // objects
+  size_t room_ = 0;                      // likewise, at least as many
   size_t count_ = 0;  // of them, those that are kept: the first ones of each array
   Box* boxes_ = nullptr;
-  Point* points_ = nullptr;      // of one field after the other, each with room for read_ objects
+  Point* points_ = nullptr;      // of one field after the other, each with room for room_ objects
   uint32_t* indices_ = nullptr;  // of the objects, in what was read
+  std::vector<std::pair<double, uint32_t>> possible_;  // of ChooseMirrored
+  std::vector<uint32_t> chosen_;                       // likewise
 };
 
 }  // namespace stoker

@@ -9,6 +9,7 @@
 
 #include "core/batch/deferred_ops.h"
 #include "transforms/augment/geometry/affine.h"
+#include "transforms/augment/tile.h"
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/moved_objects.h"
@@ -98,16 +99,19 @@ size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsB
 
 uint64_t Plan::extra_bytes() const {
   constexpr uint64_t kView = 128 << 10;  // of a resampler without a window of decoded rows
-  const uint64_t objects = options_.objects.empty()
-                               ? 0
-                               : GrowingBuffer::MappedBytes(MovedObjects::BytesFor(
-                                     options_.objects, options_.max_objects));
-  const uint64_t shapes =
-      options_.draws_shapes ? ShapeMasks::BytesFor(output_, options_.max_objects) : 0;
+  const uint32_t count = copies_ * options_.max_objects;
+  const uint64_t objects =
+      options_.objects.empty()
+          ? 0
+          : GrowingBuffer::MappedBytes(MovedObjects::BytesFor(options_.objects, count));
+  const ImageSize most{std::max(tile_.width, output_.width),
+                       std::max(tile_.height, output_.height)};
+  const bool pastes = copies_ > 1;
+  uint64_t shapes =
+      options_.draws_shapes ? ShapeMasks::BytesFor(pastes ? most : output_, count) : 0;
+  if (pastes) shapes += GrowingBuffer::MappedBytes(Tile{nullptr, most}.plane_bytes());
   const uint64_t tiles = tile_bytes() + kInterleaved * (objects + shapes);
   if (has_masks()) {
-    const ImageSize most{std::max(tile_.width, output_.width),
-                         std::max(tile_.height, output_.height)};
     return tiles + kInterleaved * NearestRows::BytesFor(most);
   }
   if (views() == 1) return tiles;

@@ -39,7 +39,6 @@ struct ViewContext;
 struct PixelOutput;
 struct WideFormat;
 struct RowFormat;
-class MovedObjects;
 
 inline constexpr uint32_t kMosaicParts = 4;
 
@@ -181,6 +180,8 @@ class Plan {
   // The most samples that a row is made of: 4 with a Mosaic, otherwise 1. Each one writes its own
   // part of the row, in any order, but for objects, which follow those of the samples before it.
   uint32_t parts() const { return mosaic_ ? kMosaicParts : 1; }
+  // A row has at most this many times the objects of a sample.
+  uint32_t times_objects() const { return copies_ * parts(); }
   // Returns the samples of a row: first the one that it is for, then those that are drawn of the
   // source's `samples`, unless no pixel of their part is in the row. A pure function. `attempt`
   // draws others, for a row one of whose samples could not be used.
@@ -188,10 +189,10 @@ class Plan {
                        uint32_t attempt) const;
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
-  // is too small for a RandomCrop. `objects`, as read for the image, are moved as the image's
-  // pixels are; null is the same as no objects.
+  // is too small for a RandomCrop. The objects of `context`, as read for the image, are moved as
+  // the image's pixels are, and `drawn` may refer to its memory; null is the same as no objects.
   Status Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
-              MovedObjects* objects = nullptr) const;
+              ViewContext* context = nullptr) const;
 
   // Returns rows of the stored image, [begin, end), that are enough to apply the plan with this
   // key, as DrawKey of EncodedImage; with those that upsampling of a JPEG's chroma may blend in.
@@ -292,7 +293,8 @@ class Plan {
   std::vector<Plan> views_;   // of each view alone, if there are several
   std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
   std::optional<Piece> mask_;
-  bool draws_by_boxes_ = false;  // crops depend on the boxes of a sample
+  bool draws_by_boxes_ = false;  // crops or steps depend on the boxes of a sample
+  uint32_t copies_ = 1;          // of each object, at most: 2 with a CopyPaste
 };
 
 }  // namespace stoker

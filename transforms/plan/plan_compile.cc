@@ -205,6 +205,7 @@ class Compiler : private Images {
 
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
+  bool pastes() const { return pastes_.has_value(); }
   // Returns the most pixels along each side that a tile has. If its images differ in size, they are
   // at most as large as the output.
   ImageSize tile(ImageSize output) const {
@@ -460,6 +461,23 @@ class Compiler : private Images {
       return Refuse(index_, "masks of shapes are drawn after maps that keep lines straight",
                     "Leave it out, or read masks of files");
     }
+    return OnTile();
+  }
+
+  Status Follow(const CopyPaste&) {
+    if (pastes_) {
+      return Refuse(index_, NameAt(*pastes_) + " pastes objects already", "Remove one of the two");
+    }
+    if (options_.pieces.size() > 1) {
+      return Refuse(index_, "samples have more than one image, and shapes in one of them",
+                    "Read samples of one image, with masks that are drawn from shapes");
+    }
+    TRY(CheckBoxes());
+    if (!options_.draws_shapes) {
+      return Refuse(index_, "samples have no shapes here",
+                    "Ask the source for masks that are drawn from polygons or RLE");
+    }
+    pastes_ = index_;
     return OnTile();
   }
 
@@ -751,6 +769,7 @@ class Compiler : private Images {
   std::optional<size_t> erasing_;
   std::optional<size_t> pad_to_;
   std::optional<size_t> converted_;  // index of the last ConvertBoundingBoxFormat
+  std::optional<size_t> pastes_;     // index of the CopyPaste
   std::vector<ExecutionSite> sites_;
   bool tile_has_pixels_ = false;  // a transform has read or changed them
   bool tile_differs_ = false;     // in size, from image to image
@@ -796,8 +815,11 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
   }
-  plan.draws_by_boxes_ = std::ranges::any_of(
-      transforms, [](const Transform& t) { return AnyOf(t, &Is<RandomIoUCrop>); });
+  plan.copies_ = compiler.pastes() ? 2 : 1;
+  plan.draws_by_boxes_ =
+      compiler.pastes() || std::ranges::any_of(transforms, [](const Transform& t) {
+        return AnyOf(t, &Is<RandomIoUCrop>);
+      });
   plan.transforms_ = std::move(transforms);
   if (std::ranges::none_of(options.pieces, &Piece::is_mask)) return plan;
   std::vector<Plan> pieces;

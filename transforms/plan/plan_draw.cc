@@ -7,7 +7,9 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/result/try.h"
 #include "transforms/augment/geometry/draw_affine.h"
 #include "transforms/augment/policy.h"
 #include "transforms/plan/draw.h"
@@ -15,6 +17,7 @@
 #include "transforms/plan/mosaic.h"
 #include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/workspace.h"
 #include "transforms/spec/transform_table.h"
 #include "transforms/spec/weights.h"
 
@@ -43,12 +46,13 @@ std::pair<int, int> SpanOf(int begin, int count, int length) {
 class Plan::Drawing {
  public:
   Drawing(const Plan& plan, const DrawKey& key, ImageSize image, DrawnSample& drawn,
-          MovedObjects* objects)
+          ViewContext* context)
       : plan_(plan),
         key_(key),
         drawn_(drawn),
         geometry_(drawn.geometry),
-        objects_(objects),
+        context_(context),
+        objects_(context == nullptr ? nullptr : &context->objects),
         image_(image) {
     geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
     drawn_.placed.reset();
@@ -280,6 +284,37 @@ class Plan::Drawing {
     }
     of_kind_ = before;
     Skip(held);
+  }
+
+  void Apply(const CopyPaste& t, RandomStream&) {
+    if (context_ != nullptr && !context_->to.objects->masks.empty()) status_ = Paste(t);
+  }
+
+  Status Paste(const CopyPaste& t) {
+    constexpr size_t kMost = 8192;  // bounds the time
+    if (const size_t count = objects_->boxes().size(); count > kMost) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "the image has " + std::to_string(count) +
+                            " objects, and CopyPaste can compare " + std::to_string(kMost) +
+                            " with each other",
+                   .advice = "Leave the sample out"};
+    }
+    std::vector<uint32_t>& chosen = objects_->ChooseMirrored(t.p);
+    if (chosen.empty()) return {};
+    Push(Mirror{.columns = true});  // finds where the copies are
+    drawn_.size = size_;
+    ASSIGN_OR_RETURN(
+        const uint8_t* const inside,
+        context_->shapes.DrawInside(context_->to.objects->masks.front(), objects_->kept(),
+                                    {.drawn = drawn_, .image = image_, .row = size_},
+                                    context_->augmenter, chosen));
+    if (chosen.empty()) {
+      drawn_.steps.pop_back();
+      return {};
+    }
+    drawn_.steps.back().step = PasteMirrored{inside};
+    objects_->PasteMirrored(chosen);
+    return {};
   }
 
   void Apply(const RandomErasing& t, RandomStream& random) {
@@ -565,7 +600,8 @@ class Plan::Drawing {
   const DrawKey& key_;
   DrawnSample& drawn_;
   Geometry& geometry_;
-  MovedObjects* const objects_;  // null if there are none
+  ViewContext* const context_;   // null if there are no objects
+  MovedObjects* const objects_;  // likewise
   const ImageSize image_;
   bool resampled_ = false;
   Surroundings padding_;                // of base()
@@ -576,8 +612,8 @@ class Plan::Drawing {
 };
 
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
-                  MovedObjects* objects) const {
-  Drawing drawing(*this, key, image, drawn, objects);
+                  ViewContext* context) const {
+  Drawing drawing(*this, key, image, drawn, context);
   for (const Transform& transform : transforms_) drawing.ApplyNext(transform);
   return drawing.TakeStatus();
 }

@@ -11,6 +11,7 @@
 #include "core/result/try.h"
 #include "transforms/plan/keep_motion.h"
 #include "transforms/plan/mosaic.h"
+#include "transforms/plan/moved_objects.h"
 #include "transforms/plan/resampling.h"
 
 namespace stoker {
@@ -104,13 +105,42 @@ uint64_t ShapeMasks::BytesFor(ImageSize row, uint32_t objects) {
 
 Status ShapeMasks::Draw(const ObjectRows& rows, std::span<const uint32_t> kept, const Drawn& sample,
                         Augmenter& augmenter) {
+  const auto is_copy = [](uint32_t index) { return (index & MovedObjects::kPasted) != 0; };
+  const auto copies = static_cast<size_t>(std::ranges::count_if(kept, is_copy));
+  const std::span<const uint32_t> own = kept.first(kept.size() - copies);
+  if (copies != 0) copies_ = sample.drawn;
+  for (DrawnStep& step : copies_.steps) {
+    if (std::holds_alternative<PasteMirrored>(step.step)) step.step = Mirror{.columns = true};
+  }
+  const Drawn mirrored{copies_, sample.image, sample.row, sample.after};
   for (const ShapeMask& mask : rows.masks) {
     TRY(CheckNumbers(mask, sample.after + kept.size()));
     TRY(Start(kept.size(), sample));
-    TRY(DrawObjects(mask, kept, sample, augmenter));
+    TRY(DrawObjects(mask, own, 0, sample, augmenter));
+    if (own.size() < kept.size()) {
+      FindImage(mirrored);
+      TRY(DrawObjects(mask, kept.subspan(own.size()), own.size(), mirrored, augmenter));
+    }
     Write(mask, kept, sample);
   }
   return {};
+}
+
+Result<const uint8_t*> ShapeMasks::DrawInside(const ShapeMask& shapes,
+                                              std::span<const uint32_t> kept, const Drawn& sample,
+                                              Augmenter& augmenter, std::vector<uint32_t>& chosen) {
+  indices_.clear();
+  for (const uint32_t object : chosen) indices_.push_back(kept[object]);
+  TRY(Start(indices_.size(), sample));
+  TRY(DrawObjects(shapes, indices_, 0, sample, augmenter));
+  TRY(inside_.Grow(PixelsOf(size_)));
+  for (size_t i = 0; i < PixelsOf(size_); ++i) inside_.data()[i] = owners_[i] != 0 ? 1 : 0;
+  size_t seen = 0;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (areas_[i + 1] != 0) chosen[seen++] = chosen[i];
+  }
+  chosen.resize(seen);
+  return inside_.data();
 }
 
 Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
@@ -127,13 +157,17 @@ Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
   scratch_ = TakeArray<uint8_t>(at, PolygonFill::ScratchBytes(size_));
   std::memset(zeros, 0, static_cast<size_t>(at - zeros));
   areas_[0] = UINT32_MAX;
-  has_places_ = false;
   touched_ = 0;
   most_touched_ = (uint64_t{1} << 26) + 1024 * uint64_t{pixels};
+  FindImage(sample);
+  return {};
+}
+
+void ShapeMasks::FindImage(const Drawn& sample) {
+  has_places_ = false;
   FindImageIn(sample.drawn, sample.image, corners_);
   FindHorizons(sample.drawn, horizons_);
   FindColumns();
-  return {};
 }
 
 // Finds the pixels whose centers are in the image's part of the row.
@@ -158,15 +192,16 @@ void ShapeMasks::FindColumns() {
   }
 }
 
-Status ShapeMasks::DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept,
+// `below`: the objects that were drawn before, which are below these.
+Status ShapeMasks::DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept, size_t below,
                                const Drawn& sample, Augmenter& augmenter) {
   const GeometryMap map = MapToRow(sample.drawn);
   const double width = mask.normalized ? sample.image.width : 1;
   const double height = mask.normalized ? sample.image.height : 1;
   ShapeReader reader(mask.shapes);
   uint32_t next = 0;  // the object that the reader goes to
-  for (size_t number = 1; number <= kept.size(); ++number) {
-    for (; next <= kept[number - 1]; ++next) {
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (; next <= (kept[i] & ~MovedObjects::kPasted); ++next) {
       if (reader.NextObject()) continue;
       return Error{Code::kDataLoss, "the source has shapes of " + std::to_string(next) +
                                         " objects, and there are more"};
@@ -179,7 +214,7 @@ Status ShapeMasks::DrawObjects(const ShapeMask& mask, std::span<const uint32_t> 
       bounds = Union(bounds, of_part);
     }
     TRY(Touch(PixelsOf(bounds.size())));
-    Paint(static_cast<uint16_t>(number), bounds);
+    Paint(below + i + 1, below, bounds);
   }
   return {};
 }
@@ -299,8 +334,8 @@ Result<Rect> ShapeMasks::FillRuns(const ShapePart& part, const BytePlane& to, ui
   return bounds;
 }
 
-// Counts the pixels of the object, and takes those that no smaller one has.
-void ShapeMasks::Paint(uint16_t number, const Rect& bounds) {
+// Counts the pixels of the object, and takes those that no smaller one has, except those below.
+void ShapeMasks::Paint(size_t number, size_t below, const Rect& bounds) {
   const auto for_each_row = [&](const auto& visit) {
     for (int y = bounds.y; y < bounds.y + bounds.height; ++y) {
       const int begin = std::max(bounds.x, columns_[y].begin);
@@ -317,7 +352,8 @@ void ShapeMasks::Paint(uint16_t number, const Rect& bounds) {
   areas_[number] = area;
   for_each_row([&](const uint8_t* inside, uint16_t* owners, int count) {
     for (int x = 0; x < count; ++x) {
-      if (inside[x] != 0 && areas_[owners[x]] >= area) owners[x] = number;
+      if (inside[x] == 0 || (owners[x] > below && areas_[owners[x]] < area)) continue;
+      owners[x] = static_cast<uint16_t>(number);
     }
   });
   for (int y = bounds.y; y < bounds.y + bounds.height; ++y) {
@@ -329,7 +365,7 @@ void ShapeMasks::Write(const ShapeMask& mask, std::span<const uint32_t> kept, co
   values_[0] = mask.background;
   for (size_t number = 1; number <= kept.size(); ++number) {
     values_[number] = mask.values.empty() ? static_cast<uint16_t>(sample.after + number)
-                                          : mask.values[kept[number - 1]];
+                                          : mask.values[kept[number - 1] & ~MovedObjects::kPasted];
   }
   const bool are_numbers = mask.values.empty() && mask.background == 0 && sample.after == 0;
   const ImageSize row = sample.row;

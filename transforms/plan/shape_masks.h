@@ -34,12 +34,13 @@ class ShapeMasks {
     size_t after = 0;          // objects of the row before these
   };
 
-  explicit ShapeMasks(MemoryBudget& budget) : memory_(budget), nearest_(budget), changes_(budget) {}
+  explicit ShapeMasks(MemoryBudget& budget)
+      : memory_(budget), inside_(budget), nearest_(budget), changes_(budget) {}
 
   // Returns the most bytes of memory for rows of this size, without those that runs need.
   static uint64_t BytesFor(ImageSize row, uint32_t objects);
 
-  // Draws all masks of `rows`. `kept`: the indices of the objects that are drawn, in order. The
+  // Draws all masks of `rows`. `kept`: as that of MovedObjects; copies are on top. The
   // tile of `augmenter` is lost. InvalidArgument: more objects than the pixels of a mask can tell
   // apart, runs for an image of another size, or more pixels to draw, summed over all objects, than
   // 2^26 plus 1,024 for each pixel of the row, which bounds the time. DataLoss: shapes of fewer
@@ -47,22 +48,30 @@ class ShapeMasks {
   Status Draw(const ObjectRows& rows, std::span<const uint32_t> kept, const Drawn& sample,
               Augmenter& augmenter);
 
+  // Returns a byte for each pixel of the row: 1 where one of the chosen objects is, otherwise 0;
+  // valid until the next call of this. `chosen`: ascending places in `kept`; those of objects that
+  // have no pixel are removed. Errors are those of Draw.
+  Result<const uint8_t*> DrawInside(const ShapeMask& shapes, std::span<const uint32_t> kept,
+                                    const Drawn& sample, Augmenter& augmenter,
+                                    std::vector<uint32_t>& chosen);
+
  private:
   struct Columns {
     int begin = 0, end = 0;
   };
 
   Status Start(size_t objects, const Drawn& sample);
+  void FindImage(const Drawn& sample);
   void FindColumns();
-  Status DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept, const Drawn& sample,
-                     Augmenter& augmenter);
+  Status DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept, size_t below,
+                     const Drawn& sample, Augmenter& augmenter);
   Result<Rect> DrawPolygon(const ShapePart& part, const GeometryMap& map, double width,
                            double height);
   Result<Rect> DrawRuns(const ShapePart& part, const Drawn& sample, Augmenter& augmenter);
   Status FindPlaces(const Drawn& sample, Augmenter& augmenter);
   Result<Rect> FillRuns(const ShapePart& part, const BytePlane& to, uint8_t* scratch);
   Status Touch(uint64_t pixels);
-  void Paint(uint16_t number, const Rect& bounds);
+  void Paint(size_t number, size_t below, const Rect& bounds);
   void Write(const ShapeMask& mask, std::span<const uint32_t> kept, const Drawn& sample);
 
   GrowingBuffer memory_;  // the arrays that follow, for an image of size_
@@ -73,6 +82,10 @@ class ShapeMasks {
   uint16_t* owners_ = nullptr;  // of each pixel, the object's number; 0 is the background
   BytePlane object_;            // the pixels of one object; 0 between objects
   uint8_t* scratch_ = nullptr;  // of PolygonFill
+
+  GrowingBuffer inside_;           // of DrawInside
+  std::vector<uint32_t> indices_;  // likewise
+  DrawnSample copies_;             // a sample as its pasted objects move
 
   uint64_t touched_ = 0, most_touched_ = 0;  // pixels: an estimate of the time
   // How runs move, if the sample has any.

@@ -373,6 +373,18 @@ struct AugMix {
   std::optional<Fill> fill{};
 };
 
+// Pastes objects of the image onto it, mirrored left and right, with their boxes, keypoints, shapes
+// and values. An object can be pasted if its mirrored box covers less than 0.3 of each box, its own
+// included; of those that can, the share p that covers least is chosen, rounded to a number.
+// Objects whose box has no area are neither chosen nor in the way. Of the chosen ones, those that
+// have no pixel are left out. Objects that are hidden then keep their boxes. Samples must have
+// boxes and shapes. (As CopyPaste(mode="flip") of Ultralytics 8.4; the idea is that of Ghiasi et
+// al.: "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", CVPR
+// 2021, who paste objects of another image.)
+struct CopyPaste {
+  double p = 0.5;
+};
+
 // ---- Transforms that hold others: those that change pixels, or that resize, crop and pad (not in
 // RandomOrder); flips; and each other.
 
@@ -462,7 +474,7 @@ using AnyTransform =
                  RandomPerspective, RandomZoom, RandomTranslation, RandomShear, AutoAugment,
                  RandAugment, TrivialAugmentWide, AugMix, RandomApply, RandomChoice, RandomOrder,
                  Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes,
-                 ConvertBoundingBoxFormat, Mosaic, ElasticTransform>;
+                 ConvertBoundingBoxFormat, Mosaic, ElasticTransform, CopyPaste>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

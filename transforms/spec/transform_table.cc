@@ -1304,6 +1304,28 @@ TransformRow Row(const ConvertBoundingBoxFormat&) {
                              "`PadTo`, of the row's.")}};
 }
 
+// ---- Copied objects.
+
+TransformRow Row(const CopyPaste&) {
+  using T = CopyPaste;
+  return {
+      .name = "CopyPaste",
+      .doc =
+          "Objects of the image are pasted onto it, mirrored left and right, with their boxes, "
+          "keypoints, masks and values, which follow those of the others, as by Ultralytics' "
+          "`CopyPaste(mode=\"flip\")`.\n\n"
+          "An object can be pasted if its mirrored box covers less than 30 % of each box of the "
+          "image. Samples must have boxes, and masks that are drawn from polygons or RLE, in which "
+          "pasted objects are on top. Hidden objects keep their boxes. A batch has room for twice "
+          "the most objects of a sample; of more than 127 in one image, ask for masks of uint16. "
+          "An image with more than 8,192 objects is an error of its sample.",
+      .acts_on = ActsOn::kPixels,
+      .draws = kDrawsNothing,
+      .parameters = {Single<&T::p>("real", {.name = "p", .low = 0, .high = 1},
+                                   "0 to 1: the share that is pasted of the objects that can be; "
+                                   "those that cover least come first.")}};
+}
+
 // ---- Several images.
 
 constexpr int kMostMosaic = kMaxSidePixels / 2;  // images are scaled to less than twice this

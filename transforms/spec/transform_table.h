@@ -45,7 +45,7 @@ struct TransformRow {
   // The kind of its random numbers (core/numbers/random.h), which are those of its index among the
   // transforms of this kind. Transforms that do not change pixels share kind 0, so that crops and
   // flips do not depend on those that do; a transform that holds flips is one of them (DrawsOf).
-  // Transforms of objects alone draw nothing: kDrawsNothing.
+  // Transforms of objects alone, and CopyPaste, draw nothing: kDrawsNothing.
   // Each of the others has a number of its own. Numbers never change, because draws would change
   // with them.
   uint8_t draws = 0;

@@ -26,6 +26,7 @@ __all__ = [
     "ClampBoundingBoxes",
     "ColorJitter",
     "ConvertBoundingBoxFormat",
+    "CopyPaste",
     "ElasticTransform",
     "GaussianBlur",
     "Mosaic",
@@ -1021,3 +1022,23 @@ class ElasticTransform(Transform):
     sigma: float = 5.0
     interpolation: Any = "bilinear"
     fill: Fill | None = 0
+
+
+@dataclass(frozen=True)
+class CopyPaste(Transform):
+    """Objects of the image are pasted onto it, mirrored left and right, with their boxes, keypoints, masks
+    and values, which follow those of the others, as by Ultralytics' `CopyPaste(mode="flip")`.
+
+    An object can be pasted if its mirrored box covers less than 30 % of each box of the image. Samples must
+    have boxes, and masks that are drawn from polygons or RLE, in which pasted objects are on top. Hidden
+    objects keep their boxes. A batch has room for twice the most objects of a sample; of more than 127 in
+    one image, ask for masks of uint16. An image with more than 8,192 objects is an error of its sample.
+
+    Args:
+        p: 0 to 1: the share that is pasted of the objects that can be; those that cover least come first.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.5

@@ -2,6 +2,7 @@
 prints. Run with -s to see the table of docs/boxes.md.
 """
 
+import json
 import math
 
 import numpy as np
@@ -171,6 +172,72 @@ def test_mosaic(scenes, monkeypatch, warp, own_sizes):
     else:
         assert comparison.objects > len(scenes) and differing <= 0.01 * comparison.objects
         assert comparison.boxes <= 3 and comparison.points <= 3
+
+
+CORNERS = 12  # of each polygon, so that Ultralytics does not resample them
+
+
+def with_polygons(folder, size=(240, 320), objects=12):
+    """Returns scenes of one size, the polygons of their objects, each within its box, and the path of a COCO
+    file with them.
+    """
+    random = np.random.default_rng(1)
+    scenes, polygons = made_scenes(folder, size=size), []
+    coco = {"images": [], "categories": [{"id": 1, "name": "thing"}], "annotations": []}
+    angles = np.arange(CORNERS) * 2 * np.pi / CORNERS
+    for n, scene in enumerate(scenes):
+        sides = random.uniform(8, 60, (objects, 2))
+        middle = random.uniform(sides / 2, size[::-1] - sides / 2)
+        radius = sides[:, None] / 2 * random.uniform(0.7, 1, (objects, CORNERS, 1))
+        of_scene = np.float32(middle[:, None] + radius * np.stack([np.cos(angles), np.sin(angles)], -1))
+        polygons.append(of_scene)
+        scene.boxes = np.concatenate([of_scene.min(1), of_scene.max(1)], -1)
+        coco["images"].append({"id": n, "file_name": scene.path.name})
+        for polygon, (left, top, right, bottom) in zip(of_scene.tolist(), scene.boxes.tolist()):
+            annotation = {"id": len(coco["annotations"]), "image_id": n, "category_id": 1}
+            annotation["bbox"] = [left, top, right - left, bottom - top]
+            annotation["segmentation"] = [np.ravel(polygon).tolist()]
+            coco["annotations"].append(annotation)
+    path = folder / "polygons.json"
+    path.write_text(json.dumps(coco))
+    return scenes, polygons, path
+
+
+@pytest.mark.parametrize("p", [0.3, 1.0])
+def test_copy_paste(tmp_path, monkeypatch, p):
+    """Images are equal where both paste, and where neither does. Of objects that cover the same share, the
+    first ones are pasted.
+    """
+    argsort = np.argsort
+    monkeypatch.setattr(augment.np, "argsort", lambda numbers: argsort(numbers, kind="stable"))
+    scenes, polygons, path = with_polygons(tmp_path)
+    source = stoker.coco(path, tmp_path, masks="instances")
+    recipe = [stoker.Resize((240, 320)), stoker.CopyPaste(p), stoker.ConvertBoundingBoxFormat("xyxy")]
+    rows = [
+        row
+        for batch in stoker.Loader(source, recipe, batch_size=1)
+        for row in zip(batch.image, batch.instances, batch.boxes)
+    ]
+    pasted, boxes, differing, of = 0, 0.0, 0, 0
+    for scene, of_scene, (image, numbers, ours) in zip(scenes, polygons, rows, strict=True):
+        transform = augment.CopyPaste(p=p, mode="flip")
+        objects = instance.Instances(scene.boxes, of_scene, bbox_format="xyxy", normalized=False)
+        labels = {"img": scene.image, "instances": objects, "cls": np.zeros((len(of_scene), 1))}
+        params = transform.get_params(labels)
+        labels = transform.apply_instances(transform.apply_image(labels, params), params)
+        theirs, own = labels["instances"].bboxes, len(of_scene)
+        assert len(ours) == len(theirs)
+        pasted += len(ours) - own
+        for some, others in ((ours[:own], theirs[:own]), (ours[own:], theirs[own:])):
+            some, others = (each[np.lexsort(each.T)] for each in (np.asarray(some), others))
+            boxes = max(boxes, float(np.abs(some - others).max(initial=0)))
+        inside = np.asarray(numbers) > own
+        same = inside == (params["im_new"] > 0)
+        assert np.array_equal(np.asarray(image)[same], labels["img"][same])
+        differing += np.count_nonzero(~same)
+        of += np.count_nonzero(inside)
+    print(f"\nCopyPaste({p}): {pasted} pasted; boxes {boxes:.2g} px; {differing / of:.2g} of their pixels")
+    assert pasted > len(scenes) and boxes <= 1e-3 and differing <= 0.1 * of
 
 
 def kept_in_letterbox(scene):

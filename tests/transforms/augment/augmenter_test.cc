@@ -175,6 +175,13 @@ std::vector<Step> GeometrySteps() {
     sized.padding = Padding::kReflect;
     steps.push_back(sized);
   }
+  static const std::vector<uint8_t> mask_of_all_sizes = [] {  // of any of the sizes
+    std::vector<uint8_t> inside(size_t{1} << 16);
+    std::mt19937 random(2);
+    for (uint8_t& pixel : inside) pixel = random() % 3 == 0 ? 1 : 0;
+    return inside;
+  }();
+  steps.push_back(PasteMirrored{mask_of_all_sizes.data()});
   return steps;
 }
 

@@ -1,0 +1,86 @@
+"""Objects that are pasted onto their own image."""
+
+import json
+
+import numpy as np
+import pytest
+import stoker
+from PIL import Image
+
+SIZE = 64
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Each image has a gray value of its own for each column, and rectangles on its left half."""
+    random = np.random.default_rng(0)
+    coco = {"images": [], "categories": [{"id": 4, "name": "thing"}], "annotations": []}
+    for n in range(12):
+        columns = np.tile(np.arange(SIZE, dtype=np.uint8) * 3 + n, (SIZE, 1))
+        Image.fromarray(columns).save(tmp_path / f"{n}.png")
+        coco["images"].append({"id": n, "file_name": f"{n}.png"})
+        for i in range(n % 4):
+            left, top = (int(number) for number in random.integers(0, 20, 2))
+            right, bottom = left + 8, top + 16 * i + 8
+            polygon = [left, top, right, top, right, bottom, left, bottom]
+            coco["annotations"].append(
+                {
+                    "id": 10 * n + i,
+                    "image_id": n,
+                    "category_id": 4,
+                    "bbox": [left, top, 8, bottom - top],
+                    "segmentation": [polygon],
+                }
+            )
+    path = tmp_path / "rectangles.json"
+    path.write_text(json.dumps(coco))
+    return stoker.coco(path, tmp_path, masks="instances")
+
+
+def rows_of(source, recipe, threads=2):
+    runtime = stoker.Runtime(threads=threads)
+    loader = stoker.Loader(source, recipe, batch_size=5, seed=3, shuffle=True, runtime=runtime)
+    return [
+        [np.asarray(each) for each in row]
+        for batch in loader
+        for row in zip(batch.image, batch.instances, batch.boxes, batch.labels)
+    ]
+
+
+def test_pixels_are_those_of_the_mirrored_image(source):
+    recipe = [stoker.Resize((SIZE, SIZE)), stoker.ConvertBoundingBoxFormat("xyxy")]
+    plain = rows_of(source, recipe)
+    pasting = rows_of(source, [recipe[0], stoker.CopyPaste(p=1), recipe[1]])
+    pasted = 0
+    for (image, _, boxes, labels), (made, numbers, all_boxes, all_labels) in zip(plain, pasting, strict=True):
+        own = len(boxes)
+        assert np.array_equal(all_boxes[:own], boxes) and np.array_equal(all_labels[:own], labels)
+        assert len(all_labels) == len(all_boxes) and set(all_labels) <= {4}
+        mirrored = boxes[:, [2, 1, 0, 3]] * [-1, 1, -1, 1] + [SIZE, 0, SIZE, 0]
+        assert all(box in mirrored.tolist() for box in all_boxes[own:].tolist())
+        inside = np.zeros((SIZE, SIZE), bool)
+        for left, top, right, bottom in all_boxes[own:].astype(int):
+            inside[top:bottom, left:right] = True
+        assert np.array_equal(numbers > own, inside)
+        assert np.array_equal(made, np.where(inside[..., None], image[:, ::-1], image))
+        pasted += len(all_boxes) - own
+    assert pasted > 5
+
+
+def test_rows_do_not_depend_on_threads(source):
+    recipe = [
+        stoker.Resize((SIZE, SIZE)),
+        stoker.RandomApply([stoker.CopyPaste(p=0.5)], p=0.7),
+        stoker.RandomAffine(degrees=20),
+        stoker.RandomHorizontalFlip(),
+    ]
+    one, two = rows_of(source, recipe, threads=1), rows_of(source, recipe, threads=2)
+    for some, others in zip(one, two, strict=True):
+        for a, b in zip(some, others, strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_needs_shapes(source, tmp_path):
+    without = stoker.coco(tmp_path / "rectangles.json", tmp_path)
+    with pytest.raises(ValueError, match="no shapes"):
+        stoker.Loader(without, [stoker.Resize((SIZE, SIZE)), stoker.CopyPaste()], batch_size=2)
