@@ -78,8 +78,12 @@ Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size, size_t channels) {
 
 }  // namespace
 
-Augmenter::Augmenter(MemoryBudget& budget)
-    : current_(budget), other_(budget), scratch_(budget), mixed_(budget) {}
+Augmenter::Augmenter(MemoryBudget& budget, Displacements* displacements)
+    : displacements_(displacements),
+      current_(budget),
+      other_(budget),
+      scratch_(budget),
+      mixed_(budget) {}
 
 Status Augmenter::Start(ImageSize size, size_t channels) {
   tile_ = Tile();
@@ -118,11 +122,14 @@ Status Augmenter::Do(const Blur& step) {
 }
 
 Status Augmenter::Do(const Affine& step) {
-  const Result<size_t> bytes = AffineScratchBytes(tile_.size, step);
-  if (!bytes) return bytes.error();
-  TRY(scratch_.Grow(*bytes));
+  ASSIGN_OR_RETURN(const size_t bytes, AffineScratchBytes(tile_.size));
+  TRY(scratch_.Grow(bytes));
+  Displacement moved;
+  if (step.noise) {
+    ASSIGN_OR_RETURN(moved, displacements_->Get(*step.noise, tile_.size));
+  }
   return ReplaceTile(step.size.value_or(tile_.size),
-                     [&](const Tile& to) { MapTo(tile_, step, scratch_.data(), to); });
+                     [&](const Tile& to) { MapTo(tile_, step, moved, scratch_.data(), to); });
 }
 
 Status Augmenter::Do(const Reframe& step) {

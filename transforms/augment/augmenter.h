@@ -11,16 +11,18 @@
 #include "core/memory/buffer.h"
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/augment/step.h"
 #include "transforms/augment/tile.h"
 
 namespace stoker {
 
 // Reused from image to image: nothing is allocated after the largest image. Memory is charged to
-// `budget`, which must outlive it. Not thread-safe.
+// `budget`, which must outlive it, as must `displacements`: without them no step may have noise.
+// Not thread-safe.
 class Augmenter {
  public:
-  explicit Augmenter(MemoryBudget& budget);
+  explicit Augmenter(MemoryBudget& budget, Displacements* displacements = nullptr);
 
   // Returns the bytes that a Mix needs in addition to those of its steps.
   static uint64_t MixBytes(ImageSize size);
@@ -51,6 +53,7 @@ class Augmenter {
   template <typename InPlace>
   Status Do(const InPlace& step);
 
+  Displacements* displacements_;
   Tile tile_;
   GrowingBuffer current_;  // tile_'s pixels
   GrowingBuffer other_;    // empty until a step needs it

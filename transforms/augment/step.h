@@ -83,6 +83,7 @@ struct ElasticNoise {
   uint64_t key = 0;
   double alpha = 0;  // ≥ 0: of the noise along each axis before it is blurred, in half pixels
   double sigma = 0;  // ≥ 0: of the blur, in pixels
+  friend bool operator==(const ElasticNoise&, const ElasticNoise&) = default;
 };
 
 // Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]

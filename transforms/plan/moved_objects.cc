@@ -287,10 +287,7 @@ void MovedObjects::Map(const GeometryMap& map) {
   MapEach(moved, moved);
 }
 
-Status MovedObjects::Displace(const ElasticNoise& noise) {
-  if (count_ == 0) return {};
-  TRY(displacement_.Grow(DisplacementBytes(noise, size_)));
-  const Displacement by = MakeDisplacement(noise, size_, displacement_.data());
+void MovedObjects::Displace(const Displacement& by) {
   const auto moved = [&](double x, double y) -> MapPoint {
     if (std::isnan(x) || std::isnan(y)) return {x + y, x + y};
     x = std::floor(Clamped(x, size_.width - 1));
@@ -299,7 +296,6 @@ Status MovedObjects::Displace(const ElasticNoise& noise) {
     return {x - by.x[pixel], y - by.y[pixel]};
   };
   MapEach([&](double x, double y) { return moved(std::ceil(x), std::ceil(y)); }, moved);
-  return {};
 }
 
 void MovedObjects::Clamp() {

@@ -21,6 +21,8 @@
 
 namespace stoker {
 
+struct Displacement;
+
 // In pixels. The sides may be in either order.
 struct Box {
   double left = 0;
@@ -40,7 +42,7 @@ class MovedObjects {
   enum class Load : uint8_t { kAll, kBoxes };
   static constexpr uint32_t kPasted = uint32_t{1} << 31;  // of an index
 
-  explicit MovedObjects(MemoryBudget& budget) : memory_(budget), displacement_(budget) {}
+  explicit MovedObjects(MemoryBudget& budget) : memory_(budget) {}
 
   // Returns the most bytes of memory for `count` objects.
   static uint64_t BytesFor(std::span<const ObjectField> fields, uint64_t count);
@@ -64,8 +66,7 @@ class MovedObjects {
   void Map(const GeometryMap& map);
   // Moves by noise as torchvision's elastic does: to p − the displacement of pixel p, which is that
   // of a keypoint; of a corner of a box it is the one that begins there or after it. Clamps.
-  // ResourceExhausted if the budget has no room for the displacement.
-  Status Displace(const ElasticNoise& noise);
+  void Displace(const Displacement& by);
   // Clamps boxes to the image, and hides keypoints outside of it.
   void Clamp();
 
@@ -119,7 +120,6 @@ class MovedObjects {
   void WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const;
 
   GrowingBuffer memory_;
-  GrowingBuffer displacement_;
   std::span<const ObjectField> fields_;
   ImageSize size_;
   BoxFormat format_ = BoxFormat::kXyxy;  // as boxes are written

@@ -1,7 +1,9 @@
 #include "transforms/plan/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,15 +32,26 @@ std::vector<int64_t> ShapeOf(ImageSize size, Layout layout, int channels) {
   return {size.height, size.width, channels};
 }
 
-uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
-  uint64_t most = 0;
+// The bytes of steps in addition to the tile.
+struct StepBytes {
+  uint64_t sum() const { return std::accumulate(own.begin(), own.end(), shared); }
+  uint64_t shared = 0;                                            // by all transforms: the most
+  std::array<uint64_t, std::variant_size_v<AnyTransform>> own{};  // of one type: the most
+};
+
+void Add(const Transform& transform, ImageSize tile, StepBytes& bytes) {
   if (const std::vector<Transform>* held = HeldBy(transform)) {
-    for (const Transform& each : *held) most = std::max(most, ScratchBytes(each, tile));
-    return most;
+    for (const Transform& each : *held) Add(each, tile, bytes);
+    return;
   }
-  if (const auto scratch = RowOf(transform).scratch) return scratch(transform, tile);
-  const Result<size_t> affine = AffineScratchBytes(tile, {});
-  return affine.ok() ? *affine : 0;
+  const TransformRow& row = RowOf(transform);
+  const Result<size_t> affine = AffineScratchBytes(tile);
+  bytes.shared =
+      std::max<uint64_t>(bytes.shared, row.scratch != nullptr ? row.scratch(transform, tile)
+                                                              : (affine.ok() ? *affine : 0));
+  if (row.own_memory == nullptr) return;
+  uint64_t& own = bytes.own[transform.index()];
+  own = std::max(own, row.own_memory(transform, tile));
 }
 
 }  // namespace
@@ -126,15 +139,15 @@ uint64_t Plan::tile_bytes() const {
 
 uint64_t Plan::view_tile_bytes() const {
   constexpr uint64_t kRoundingUp = 16 << 10;  // for rounding up buffer sizes
-  uint64_t scratch = 0;
+  StepBytes steps;
   bool tile = false;
   for (size_t i = 0; i < sites_.size(); ++i) {
     if (sites_[i] != ExecutionSite::kTile) continue;
     tile = true;
-    scratch = std::max(scratch, ScratchBytes(transforms_[i], tile_));
+    Add(transforms_[i], tile_, steps);
   }
   const uint64_t pixels = static_cast<uint64_t>(tile_.width) * static_cast<uint64_t>(tile_.height);
-  return tile ? kInterleaved * (2 * 3 * pixels + scratch + kRoundingUp)
+  return tile ? kInterleaved * (2 * 3 * pixels + steps.sum() + kRoundingUp)
               : 0;  // one tile is read, one is written
 }
 

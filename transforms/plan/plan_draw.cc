@@ -550,11 +550,18 @@ class Plan::Drawing {
   void Move(const T& transform, RandomStream& random) {
     const Affine step = DrawAffine(transform, size(), random);
     if (objects_ != nullptr && step.noise) {
-      status_ = objects_->Displace(*step.noise);
+      status_ = Displace(*step.noise);
     } else if (objects_ != nullptr) {
       objects_->Map(MapOf(step, size()));
     }
     if (step.matrix != kNoMotion || step.divisor != Affine().divisor || step.noise) Push(step);
+  }
+
+  Status Displace(const ElasticNoise& noise) {
+    if (objects_->boxes().empty()) return {};
+    ASSIGN_OR_RETURN(const Displacement by, context_->displacements->Get(noise, size()));
+    objects_->Displace(by);
+    return {};
   }
 
   template <typename T>

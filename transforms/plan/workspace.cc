@@ -23,8 +23,10 @@ uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); 
 // Replaces the contexts by new ones and keeps their counts.
 void FreeMemoryOf(Workspace& workspace) {
   workspace.paths = PathsOf(workspace);
+  workspace.displacements = Displacements(workspace.memory);
   for (ImageContext& context : workspace.contexts) {
-    ImageContext fresh(workspace.limits, workspace.transforms, workspace.memory);
+    ImageContext fresh(workspace.limits, workspace.transforms, workspace.memory,
+                       workspace.displacements);
     for (size_t i = 0; i < fresh.views.size(); ++i) {
       fresh.views[i].transform_ns = std::move(context.views[i].transform_ns);
     }

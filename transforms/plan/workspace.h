@@ -11,6 +11,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
 #include "transforms/augment/augmenter.h"
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/gray_rows.h"
 #include "transforms/decode/image_decoder.h"
@@ -28,9 +29,10 @@ namespace stoker {
 
 // The resampler and augmenter of one view of a sample in progress.
 struct ViewContext {
-  ViewContext(size_t transforms, MemoryBudget& budget)
-      : resampler(budget),
-        augmenter(budget),
+  ViewContext(size_t transforms, MemoryBudget& budget, Displacements& displacements)
+      : displacements(&displacements),
+        resampler(budget),
+        augmenter(budget, &displacements),
         objects(budget),
         shapes(budget),
         transform_ns(transforms) {}
@@ -38,6 +40,7 @@ struct ViewContext {
   // Executes the drawn steps on the tile, and counts their time by transform.
   Status ApplySteps();
 
+  Displacements* displacements;
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
@@ -52,7 +55,7 @@ struct ViewContext {
 struct ImageContext {
   // `transforms`: the number that each view has.
   ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
-               MemoryBudget& budget)
+               MemoryBudget& budget, Displacements& displacements)
       : decoder(limits, &budget),
         crop_index(budget),
         all_views(budget),
@@ -60,7 +63,7 @@ struct ImageContext {
         gray_rows(&budget),
         wide(budget),
         crop_maker(budget) {
-    for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
+    for (const size_t of_view : transforms) views.emplace_back(of_view, budget, displacements);
   }
 
   // Returns the sink that the decoder writes to.
@@ -94,12 +97,14 @@ class Workspace {
       : limits(limits),
         transforms(std::move(of_views)),
         memory(MemoryBudget::kNoLimit, budget),
-        contexts{ImageContext(limits, transforms, memory),
-                 ImageContext(limits, transforms, memory)} {}
+        displacements(memory),
+        contexts{ImageContext(limits, transforms, memory, displacements),
+                 ImageContext(limits, transforms, memory, displacements)} {}
 
   const DecodeLimits limits;
   const std::vector<size_t> transforms;  // how many each view has
   MemoryBudget memory;
+  Displacements displacements;
   std::array<ImageContext, 2> contexts;
   DecodePaths paths;  // of freed contexts
 };

@@ -867,10 +867,8 @@ TransformRow Row(const ElasticTransform&) {
                      Single<&T::sigma>("real", {.name = "sigma", .low = 0, .high = kMostSigma},
                                        "of the noise's blur, in pixels, 0 to 100."),
                      HowPixelsMove<&T::interpolation>(), BlendedFill<&T::fill>()},
-      .scratch = [](const Transform& transform, ImageSize tile) -> uint64_t {
-        const ElasticNoise noise{.sigma = std::get<T>(transform).sigma};
-        const Result<size_t> bytes = AffineScratchBytes(tile, {.noise = noise});
-        return bytes.ok() ? *bytes + DisplacementBytes(noise, tile) : 0;  // also that of objects
+      .own_memory = [](const Transform& transform, ImageSize tile) -> uint64_t {
+        return DisplacementBytes({.sigma = std::get<T>(transform).sigma}, tile);
       }};
 }
 
@@ -1009,9 +1007,8 @@ TransformRow Row(const AugMix&) {
            Boolean<&T::all_ops>("all_ops",
                                 "False leaves brightness, contrast, colour and sharpness out."),
            HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()},
-      .scratch = [](const Transform&, ImageSize tile) -> uint64_t {
-        const Result<size_t> affine = AffineScratchBytes(tile, {});
-        return Augmenter::MixBytes(tile) + (affine.ok() ? *affine : 0);
+      .own_memory = [](const Transform&, ImageSize tile) -> uint64_t {
+        return Augmenter::MixBytes(tile);
       }};
 }
 

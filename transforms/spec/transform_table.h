@@ -57,9 +57,11 @@ struct TransformRow {
   std::vector<Parameter> parameters{};
   // Checks conditions that involve several options, or the dtype; null means there are none.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
-  // Returns the most bytes that its steps need in addition to the tile. Null means those of an
-  // affine step without noise.
+  // Returns the most bytes that its steps need in addition to the tile, in memory that those of
+  // other transforms use, too. Null means those of an affine step.
   uint64_t (*scratch)(const Transform& transform, ImageSize tile) = nullptr;
+  // Returns the most bytes in memory that only steps of this type use. Null means none.
+  uint64_t (*own_memory)(const Transform& transform, ImageSize tile) = nullptr;
   Transform standard{};  // a transform with the defaults
 };
 

@@ -204,7 +204,8 @@ TEST(Augmenter, EveryStepMatchesTheReference) {
   size_t first = 0;  // where not every step is taken, others with the next instruction set
   ForEachTarget([&] {
     MemoryBudget budget(kBudget);
-    Augmenter augmenter(budget);
+    Displacements displacements(budget);
+    Augmenter augmenter(budget, &displacements);
     for (size_t i = first++ % stride; i < steps.size(); i += stride) {
       const Step& step = steps[i];
       for (const ImageSize size : Sizes()) {
@@ -224,7 +225,8 @@ TEST(Augmenter, EveryStepMatchesTheReference) {
 
 TEST(Augmenter, LongestSidesMatchTheReference) {
   MemoryBudget budget(kBudget);
-  Augmenter augmenter(budget);
+  Displacements displacements(budget);
+  Augmenter augmenter(budget, &displacements);
   std::vector<Step> steps = {
       AdjustContrast{0.4F}, AdjustSaturation{0.4F}, AdjustSharpness{0.4F}, AdjustHue{0.1F},
       Equalize{},           AutoContrast{},         Blur{{3, 3}, 1, 1},    Mirror{true, true}};
@@ -240,7 +242,8 @@ TEST(Augmenter, LongestSidesMatchTheReference) {
 // Half of the only column comes from outside.
 TEST(Augmenter, AffineBlendsEdgesWithTheFill) {
   MemoryBudget budget(kBudget);
-  Augmenter augmenter(budget);
+  Displacements displacements(budget);
+  Augmenter augmenter(budget, &displacements);
   const std::vector<uint8_t> pixels = {100, 100, 200, 200, 0, 0};
   Affine half{{1, 0, 0.5, 0, 1, 0}, Interpolation::kBilinear, {0, 100, 200}};
   EXPECT_EQ(Applied(augmenter, half, {1, 2}, pixels),
@@ -254,7 +257,8 @@ TEST(Augmenter, AffineBlendsEdgesWithTheFill) {
 // that and one of the next.
 TEST(Augmenter, AffineSamplesThePaddedImage) {
   MemoryBudget budget(kBudget);
-  Augmenter augmenter(budget);
+  Displacements displacements(budget);
+  Augmenter augmenter(budget, &displacements);
   for (const ImageSize size : {ImageSize{1, 1}, {2, 3}, {7, 5}, {31, 20}}) {
     const std::vector<uint8_t> pixels = MakePixels(size, Content::kRandom, 5);
     const auto crop = [&](int x, int y, Padding padding) {
@@ -338,7 +342,8 @@ void ExpectSampled(Augmenter& augmenter, const Affine& affine, ImageSize size) {
 
 TEST(Augmenter, AffineSamplesWherePositionsAreInBinary64) {
   MemoryBudget budget(kBudget);
-  Augmenter augmenter(budget);
+  Displacements displacements(budget);
+  Augmenter augmenter(budget, &displacements);
   std::mt19937 random(17);
   const auto between = [&](double low, double high) {
     return std::uniform_real_distribution<>(low, high)(random);
@@ -376,7 +381,8 @@ TEST(Augmenter, StepsCompose) {
                                    AdjustSharpness{2},
                                    Equalize{}};
   MemoryBudget budget(kBudget);
-  Augmenter augmenter(budget);
+  Displacements displacements(budget);
+  Augmenter augmenter(budget, &displacements);
   std::vector<uint8_t> plain = MakePixels(size, Content::kSmooth, 1);
   ASSERT_TRUE(augmenter.Start(size).ok());
   std::ranges::copy(plain, augmenter.tile().pixels);
@@ -393,7 +399,8 @@ TEST(Augmenter, StepsCompose) {
 TEST(Augmenter, AllocatesWhatStepsNeedAndNoMore) {
   MemoryBudget budget(kBudget);
   {
-    Augmenter augmenter(budget);
+    Displacements displacements(budget);
+    Augmenter augmenter(budget, &displacements);
     EXPECT_EQ(budget.used(), 0);
     ASSERT_TRUE(augmenter.Start({224, 224}).ok());
     const uint64_t one = budget.used();
@@ -420,7 +427,8 @@ TEST(Augmenter, ExceedingTheBudgetIsAnError) {
        {Step(Mirror{}), Step(Reframe{{0, 0, 65535, 65535}}), Step(Blur{{65535, 65535}, 1e9, 1e9}),
         Step(Affine{}), Step(AdjustSharpness{2})}) {
     MemoryBudget budget(160 << 10);  // for one tile
-    Augmenter augmenter(budget);
+    Displacements displacements(budget);
+    Augmenter augmenter(budget, &displacements);
     ASSERT_TRUE(augmenter.Start(kSize).ok());
     const std::vector<uint8_t> pixels = MakePixels(kSize, Content::kRandom, 1);
     std::ranges::copy(pixels, augmenter.tile().pixels);
@@ -433,7 +441,7 @@ TEST(Augmenter, ExceedingTheBudgetIsAnError) {
   }
   MemoryBudget budget(1 << 10);
   EXPECT_EQ(Augmenter(budget).Start(kSize).error().code, Code::kResourceExhausted);
-  EXPECT_EQ(AffineScratchBytes({65535, 65535}, {}).error().code, Code::kResourceExhausted);
+  EXPECT_EQ(AffineScratchBytes({65535, 65535}).error().code, Code::kResourceExhausted);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "transforms/augment/colour/lookup.h"
 #include "transforms/augment/colour/sharpen.h"
 #include "transforms/augment/geometry/affine.h"
+#include "transforms/augment/geometry/elastic.h"
 #include "transforms/augment/geometry/mirror.h"
 #include "transforms/augment/geometry/reframe.h"
 
@@ -74,11 +75,17 @@ void ExpectAllSame(ImageSize size) {
     Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}, false, padding};
     for (const bool moved : {false, true}) {
       if (moved && padding != Padding::kConstant) continue;
-      if (moved) affine.noise = {.key = 1, .alpha = 30, .sigma = 1};
-      const Memory scratch(AffineScratchBytes(size, affine).value());
+      const ElasticNoise noise{.key = 1, .alpha = 30, .sigma = 1};
+      const Memory numbers(DisplacementBytes(noise, size));
+      Displacement by;
+      if (moved) {
+        affine.noise = noise;
+        by = MakeDisplacement(noise, size, numbers.data());
+      }
+      const Memory scratch(AffineScratchBytes(size).value());
       ExpectSame(
           size, size,
-          [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
+          [&](const Tile& from, const Tile& to) { MapTo(from, affine, by, scratch.data(), to); },
           [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); });
     }
   }
@@ -90,10 +97,10 @@ void ExpectMovesSame(ImageSize size, size_t channels) {
        {Padding::kConstant, Padding::kReflect, Padding::kSymmetric, Padding::kWrap}) {
     Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, Interpolation::kNearest, {1, 2, 3}, false, padding};
     if (padding == Padding::kConstant) affine.divisor = {0.1, -0.03};
-    const Memory scratch(AffineScratchBytes(size, affine).value());
+    const Memory scratch(AffineScratchBytes(size).value());
     ExpectSame(
         size, size,
-        [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
+        [&](const Tile& from, const Tile& to) { MapTo(from, affine, {}, scratch.data(), to); },
         [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); }, channels);
   }
   ExpectSame(

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "core/memory/memory_budget.h"
 #include "transforms/augment/geometry/border.h"
 
 namespace stoker {
@@ -90,6 +92,30 @@ TEST(Elastic, NoiseIsBlurred) {
       }
     }
   }
+}
+
+TEST(Elastic, TheLastTwoAreMadeOnce) {
+  MemoryBudget budget(1 << 20);
+  Displacements displacements(budget);
+  const ElasticNoise one{1, 20, 2}, other{2, 20, 2}, third{3, 20, 1};
+  constexpr ImageSize kSize{20, 10}, kTurned{10, 20};
+  const float* const first = displacements.Get(one, kSize)->x;
+  const float* const second = displacements.Get(other, kSize)->x;
+  EXPECT_NE(first, second);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(displacements.Get(one, kSize)->x, first);
+    EXPECT_EQ(displacements.Get(other, kSize)->x, second);
+  }
+  const Displacement of_third = displacements.Get(third, kTurned).value();
+  const Field field(third, kTurned);
+  EXPECT_TRUE(std::equal(field.by.x, field.by.x + 200, of_third.x));
+  EXPECT_TRUE(std::equal(field.by.y, field.by.y + 200, of_third.y));
+  const Displacement again = displacements.Get(one, kSize).value();
+  const Field wanted(one, kSize);
+  EXPECT_TRUE(std::equal(wanted.by.x, wanted.by.x + 200, again.x));
+  EXPECT_EQ(displacements.Get(one, {2000, 2000}).error().code, Code::kResourceExhausted);
+  const Displacement after = displacements.Get(one, kSize).value();
+  EXPECT_TRUE(std::equal(wanted.by.x, wanted.by.x + 200, after.x));
 }
 
 }  // namespace

@@ -250,7 +250,7 @@ TEST(Compile, TheTileHasTheSizeOfTheImagesAndNotOfTheirRows) {
   const ColorJitter colours{{0.5, 1}};
   const GaussianBlur blur{3, 3};
   const uint64_t small = bytes({crop, colours});
-  EXPECT_EQ(small, 2 * (2 * 3 * 20 * 20 + AffineScratchBytes({20, 20}, {}).value() + (16 << 10)));
+  EXPECT_EQ(small, 2 * (2 * 3 * 20 * 20 + AffineScratchBytes({20, 20}).value() + (16 << 10)));
   EXPECT_EQ(bytes({crop, colours, PadTo{2000, 2000}}), small);
   EXPECT_EQ(bytes({crop, blur, PadTo{2000, 2000}}), bytes({crop, blur}));
   EXPECT_EQ(bytes({crop, PadTo{2000, 2000}}), 0u);

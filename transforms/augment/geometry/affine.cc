@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 namespace {
 #if HWY_TARGET == HWY_SCALAR
 
-void MapAll(const Tile& from, const Affine& affine, uint8_t*, const Tile& to) {
+void MapAll(const Tile& from, const Affine& affine, const Displacement&, uint8_t*, const Tile& to) {
   MapPlain(from, affine, to);
 }
 
@@ -261,18 +261,14 @@ void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& 
            : MapRows<PixelsAt, Places::kStraight, channels>)(source, map, across, down, to);
 }
 
-void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
+void MapAll(const Tile& from, const Affine& affine, const Displacement& moved, uint8_t* scratch,
+            const Tile& to) {
   const AffineSource map(affine, from.size, to.size);
   const AffineAxis across(affine.padding, from.size.width);
   const AffineAxis down(affine.padding, from.size.height);
   const bool constant = affine.padding == Padding::kConstant;
   const bool fade = affine.fade && constant && affine.interpolation == Interpolation::kBilinear;
   const uint32_t outside = fade ? 0 : PixelOf(affine.fill);
-  Displacement moved;
-  if (affine.noise) {
-    moved = MakeDisplacement(*affine.noise, from.size, scratch);
-    scratch += DisplacementBytes(*affine.noise, from.size);
-  }
   auto* copy = reinterpret_cast<uint32_t*>(scratch);
   const Source source{constant ? CopyWith(outside, from, copy) : CopyWrapped(from, copy),
                       from.size.width + 3, affine.fill, moved};
@@ -298,19 +294,19 @@ namespace stoker {
 
 HWY_EXPORT(MapAll);
 
-Result<size_t> AffineScratchBytes(ImageSize size, const Affine& affine) {
+Result<size_t> AffineScratchBytes(ImageSize size) {
   const int64_t pixels = (int64_t{size.width} + 3) * (int64_t{size.height} + 3);
   if (pixels > INT_MAX) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "an image of " + std::to_string(size.width) + " x " +
                           std::to_string(size.height) + " is too large for an affine transform"};
   }
-  return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread +
-         (affine.noise ? DisplacementBytes(*affine.noise, size) : 0);
+  return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread;
 }
 
-void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
-  HWY_DYNAMIC_DISPATCH(MapAll)(from, affine, scratch, to);
+void MapTo(const Tile& from, const Affine& affine, const Displacement& moved, uint8_t* scratch,
+           const Tile& to) {
+  HWY_DYNAMIC_DISPATCH(MapAll)(from, affine, moved, scratch, to);
 }
 
 }  // namespace stoker

@@ -10,6 +10,8 @@
 
 namespace stoker {
 
+struct Displacement;
+
 // Positions in the source, in pixels from the center of its first pixel, in binary32: for output
 // (x, y), step_x × (x − (width − 1) / 2) + Start(y), and likewise vertically. Of a projective map
 // both are divided by a likewise number, or by kLeastDivisor if that is 0.
@@ -42,13 +44,14 @@ struct AffineAxis {
 
 // Returns the bytes of scratch memory that MapTo needs. ResourceExhausted if indices would
 // overflow.
-Result<size_t> AffineScratchBytes(ImageSize size, const Affine& affine);
+Result<size_t> AffineScratchBytes(ImageSize size);
 
 // Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
 // interpolates between the four pixels around it. `to` has the same channels, and must not
-// overlap; one channel is for kNearest only. `scratch`: AffineScratchBytes bytes, aligned like a
-// GrowingBuffer's.
-void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
+// overlap; one channel is for kNearest only. `moved`: that of the step's noise, if it has any.
+// `scratch`: AffineScratchBytes bytes, aligned like a GrowingBuffer's.
+void MapTo(const Tile& from, const Affine& affine, const Displacement& moved, uint8_t* scratch,
+           const Tile& to);
 void MapPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference
 
 }  // namespace stoker

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/numbers/philox.h"
+#include "core/result/try.h"
 #include "transforms/augment/blur/blur.h"
 #include "transforms/augment/geometry/border.h"
 
@@ -90,6 +91,20 @@ Displacement MakeDisplacement(const ElasticNoise& noise, ImageSize size, uint8_t
     }
   }
   return {in.x, in.y};
+}
+
+Result<Displacement> Displacements::Get(const ElasticNoise& noise, ImageSize size) {
+  for (const Made& made : made_) {
+    if (made.size == size && made.noise == noise) return made.displacement;
+  }
+  Made& made = made_[next_];
+  made.size = {};
+  TRY(made.memory.Grow(DisplacementBytes(noise, size)));
+  made.displacement = MakeDisplacement(noise, size, made.memory.data());
+  made.noise = noise;
+  made.size = size;
+  next_ = 1 - next_;
+  return made.displacement;
 }
 
 }  // namespace stoker

@@ -2,10 +2,14 @@
 // Convolutional Neural Networks Applied to Visual Document Analysis", ICDAR 2003)
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/batch/image.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/augment/step.h"
 
 namespace stoker {
@@ -25,5 +29,27 @@ size_t DisplacementBytes(const ElasticNoise& noise, ImageSize size);
 // alpha / 2. The same on every machine. `memory`: DisplacementBytes, aligned like a
 // GrowingBuffer's; as many bytes as a vector has may be read beyond the numbers of x and y.
 Displacement MakeDisplacement(const ElasticNoise& noise, ImageSize size, uint8_t* memory);
+
+// The displacements of the two images that a worker interleaves: an image, its masks and its
+// objects share one. Not thread-safe.
+class Displacements {
+ public:
+  explicit Displacements(MemoryBudget& budget) : made_{Made(budget), Made(budget)} {}
+
+  // Makes it, unless it is one of the last two. The result is valid until the next but one is made.
+  // ResourceExhausted if the budget has no room.
+  Result<Displacement> Get(const ElasticNoise& noise, ImageSize size);
+
+ private:
+  struct Made {
+    explicit Made(MemoryBudget& budget) : memory(budget) {}
+    GrowingBuffer memory;
+    ElasticNoise noise;
+    ImageSize size;  // 0 × 0: none is made
+    Displacement displacement;
+  };
+  std::array<Made, 2> made_;
+  size_t next_ = 0;  // is replaced
+};
 
 }  // namespace stoker
