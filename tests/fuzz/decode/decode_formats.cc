@@ -49,9 +49,8 @@ void RequireSound(const Error& error, size_t size) {
 template <typename Decoder>
 void Decode(Decoder& decoder, std::span<const uint8_t> input,
             Result<WholeImage> (*decode_whole)(std::span<const uint8_t>)) {
-  std::vector<uint8_t> padded(input.begin(), input.end());
-  padded.resize(input.size() + kBufferPadding);
-  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const PaddedFile padded(input);
+  const std::span<const uint8_t> bytes = padded.file();
   const Result<ImageInfo> info = decoder.Open(bytes);
   if (!info.ok()) return RequireSound(info.error(), bytes.size());
   const Rect region = ChooseRegion(info->size, Digest(input));
@@ -72,9 +71,8 @@ void Decode(Decoder& decoder, std::span<const uint8_t> input,
 
 // Decodes all samples of a PNG, into memory of their exact size.
 void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
-  std::vector<uint8_t> padded(input.begin(), input.end());
-  padded.resize(input.size() + kBufferPadding);
-  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const PaddedFile padded(input);
+  const std::span<const uint8_t> bytes = padded.file();
   const Result<ImageInfo> info = decoder.Open(bytes);
   if (!info.ok()) return;
   const Rect region = ChooseRegion(info->size, Digest(input));
@@ -92,9 +90,8 @@ void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
 void DecodeArray(std::span<const uint8_t> input) {
   static MemoryBudget budget(kMemory);
   static ArrayDecoder decoder(kTight, budget);
-  std::vector<uint8_t> padded(input.begin(), input.end());
-  padded.resize(input.size() + kBufferPadding);
-  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const PaddedFile padded(input);
+  const std::span<const uint8_t> bytes = padded.file();
   RandomStream random({Digest(input), 0, 0}, 0);
   constexpr DType kTypes[] = {DType::kU8, DType::kU16, DType::kF32, DType::kBF16};
   ArrayRequest request{.channels = static_cast<Channels>(random.Below(4))};
@@ -156,9 +153,8 @@ void MoveMask(std::span<const uint8_t> input, size_t number) {
   static MemoryBudget budget(kMemory);
   static const auto workspace = plan.MakeWorkspace(budget);
   const Plan& mask = plan.piece(number);
-  std::vector<uint8_t> padded(input.begin(), input.end());
-  padded.resize(input.size() + kBufferPadding);
-  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const PaddedFile padded(input);
+  const std::span<const uint8_t> bytes = padded.file();
   std::vector<uint8_t> row(mask.row_bytes()), wanted(mask.row_bytes());
   StageTimes times;
   const DrawKey key{1, 0, Digest(input)};

@@ -104,9 +104,8 @@ void DecodeFuzzedIndex(std::span<const uint8_t> bytes) {
   static JpegDecoder decoder(kTight), without(kTight);  // state must not leak
   if (bytes.size() < 2) return;
   const Input input(bytes);
-  std::vector<uint8_t> padded(input.photograph.begin(), input.photograph.end());
-  padded.resize(padded.size() + kBufferPadding);
-  const std::span<const uint8_t> file = std::span(padded).first(input.photograph.size());
+  const PaddedFile padded(input.photograph);
+  const std::span<const uint8_t> file = padded.file();
   FrameHeader header;
   if (jpeg::ParseHeader(file, header) != Fallback::kNone) return;
   const Result<ImageInfo> info = decoder.Open(file);

@@ -112,9 +112,8 @@ void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   static JpegDecoder decoder(kTight), libjpeg(kTight, nullptr, kLibjpegOnly);
   static JpegDecoder accepting(kTightTruncated),
       accepting_libjpeg(kTightTruncated, nullptr, kLibjpegOnly);
-  std::vector<uint8_t> padded(input.begin(), input.end());
-  padded.resize(input.size() + kBufferPadding);
-  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const PaddedFile padded(input);
+  const std::span<const uint8_t> bytes = padded.file();
   const std::optional<Outcome> strict = DecodeByBoth(decoder, libjpeg, bytes);
   if (strict) {
     const Result<WholeImage> whole = DecodeWhole(bytes, strict->reduction);

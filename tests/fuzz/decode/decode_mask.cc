@@ -15,20 +15,6 @@ namespace {
 
 constexpr DecodeLimits kTight{.max_pixels = 1 << 18};
 
-// The bytes, and those that a decoder may read after them.
-class PaddedMask {
- public:
-  explicit PaddedMask(std::span<const uint8_t> file)
-      : bytes_(file.begin(), file.end()), size_(file.size()) {
-    bytes_.resize(size_ + kBufferPadding);
-  }
-  std::span<const uint8_t> file() const { return std::span(bytes_).first(size_); }
-
- private:
-  std::vector<uint8_t> bytes_;
-  size_t size_;
-};
-
 void RequireRegion(const Rows& rows, const Rect& region, const WholeImage& whole) {
   const auto pixel = static_cast<size_t>(BytesPerPixel(whole.layout));
   const size_t bytes = pixel * static_cast<size_t>(region.width);
@@ -46,7 +32,7 @@ void RequireRegion(const Rows& rows, const Rect& region, const WholeImage& whole
 void Decode(std::span<const uint8_t> input, bool wide, uint64_t seed) {
   static MemoryBudget budget(64 << 20);
   static PackedMaskDecoder decoder(kTight, &budget);  // state must not leak
-  const PaddedMask mask(input);
+  const PaddedFile mask(input);
   const Result<WholeImage> whole = DecodeWholePackedMask(input, wide, kTight.max_pixels);
   const auto require_sound = [&](const Error& error) {
     Require(!whole.ok(), "what the reference decodes is decoded");
@@ -93,12 +79,12 @@ void DecodeFuzzedMask(std::span<const uint8_t> input) {
   Pack(input, false, seed);
   Pack(input, true, seed);
   if (SniffFormat(input) != ImageFormat::kPng) return;
-  const PaddedMask png(input);
+  const PaddedFile png(input);
   const Result<std::vector<uint8_t>> packed = PackMask(png.file());
   Require(packed.ok() || packed.error().code == Code::kUnimplemented,
           "a mask is packed, or stored as it is");
   if (!packed.ok()) return;
-  const PaddedMask mask(*packed);
+  const PaddedFile mask(*packed);
   Require(CompareMasks(png.file(), mask.file()).ok(), "the values are those of the PNG");
 }
 

@@ -22,17 +22,6 @@ namespace {
 constexpr DecodeLimits kTight{.max_pixels = 1 << 18, .max_scans = 20};
 constexpr uint64_t kMemory = 64 << 20;
 
-// A file followed by the bytes that a decoder may read.
-struct Padded {
-  explicit Padded(std::span<const uint8_t> file) : bytes(file.begin(), file.end()) {
-    bytes.resize(file.size() + kBufferPadding);
-  }
-  std::span<const uint8_t> file() const {
-    return std::span(bytes).first(bytes.size() - kBufferPadding);
-  }
-  std::vector<uint8_t> bytes;
-};
-
 void RequireSound(const Error& error, size_t size) {
   Require(!error.cause.empty(), "errors have a cause");
   Require(
@@ -73,7 +62,7 @@ PackedJpegDecoder& Decoder() {
 }
 
 void DecodePacked(std::span<const uint8_t> input, uint64_t seed) {
-  const Padded file(input);
+  const PaddedFile file(input);
   Rows rows;
   Random random(static_cast<uint32_t>(seed));
   if (Decoder().Open(file.file()).ok()) DecodeForgedCrop(file.file(), random);
@@ -92,14 +81,14 @@ std::span<const uint8_t> PartOf(std::span<const uint8_t> file, uint64_t seed) {
 
 void Pack(std::span<const uint8_t> input, uint64_t seed) {
   static JpegPacker packer(nullptr, kTight);
-  const Padded jpeg(input);
+  const PaddedFile jpeg(input);
   JpegDecoder theirs(kTight);
   if (!theirs.Open(jpeg.file()).ok()) return;  // too large, too
   const Result<std::vector<uint8_t>> packed = packer.Pack(jpeg.file());
   Require(packed.ok() || packed.error().code == Code::kUnimplemented,
           "a JPEG is packed, or stored as it is");
   if (packed.ok()) {
-    const Padded file(*packed);
+    const PaddedFile file(*packed);
     const Result<std::vector<uint8_t>> restored = RestoreJpeg(file.file());
     Require(
         restored.ok() && std::equal(input.begin(), input.end(), restored->begin(), restored->end()),
@@ -108,7 +97,7 @@ void Pack(std::span<const uint8_t> input, uint64_t seed) {
   const Result<std::span<const uint8_t>> pixels = packer.PackPixels(jpeg.file());
   Require(pixels.ok() || !packed.ok(), "the pixels of what is packed are packed");
   if (!pixels.ok()) return;
-  const Padded file(*pixels);
+  const PaddedFile file(*pixels);
   Rows want, got;
   Require(DecodeRegion(theirs, jpeg.file(), seed, want), "what is packed can be decoded");
   Require(DecodeRegion(Decoder(), file.file(), seed, got), "what is packed can be decoded packed");

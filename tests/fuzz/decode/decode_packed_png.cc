@@ -22,20 +22,6 @@ using packed_png::FixedPart;
 
 constexpr DecodeLimits kTight{1 << 18, 20};
 
-// The bytes, and those that a decoder may read after them.
-class PaddedPng {
- public:
-  explicit PaddedPng(std::span<const uint8_t> file)
-      : bytes_(file.begin(), file.end()), size_(file.size()) {
-    bytes_.resize(size_ + kBufferPadding);
-  }
-  std::span<const uint8_t> file() const { return std::span(bytes_).first(size_); }
-
- private:
-  std::vector<uint8_t> bytes_;
-  size_t size_;
-};
-
 // Gives a changed file the checksums of its bytes, as somebody who forges one would.
 void SignPackedPng(std::vector<uint8_t>& file) {
   FixedPart fixed;
@@ -81,7 +67,7 @@ void RequireSoundError(const Error& error, size_t size) {
 bool DecodeRegion(std::span<const uint8_t> file, const Rect& region, Rows& rows) {
   static MemoryBudget budget(64 << 20);
   static ImageDecoder decoder(kTight, &budget);  // state must not leak
-  const PaddedPng padded(file);
+  const PaddedFile padded(file);
   Result<ImageInfo> info = decoder.Open(padded.file());
   if (!info.ok()) return false;
   const Status status = decoder.Decode(region, rows);
@@ -102,7 +88,7 @@ void RequireSame(const Rows& rows, const Rows& whole, const Rect& region) {
 }
 
 void DecodePacked(std::span<const uint8_t> file) {
-  const PaddedPng padded(file);
+  const PaddedFile padded(file);
   ImageDecoder decoder(kTight);
   const Result<ImageInfo> info = decoder.Open(padded.file());
   if (!info.ok()) return RequireSoundError(info.error(), file.size());
@@ -122,7 +108,7 @@ void DecodePacked(std::span<const uint8_t> file) {
 }
 
 void PackPng(std::span<const uint8_t> input) {
-  const PaddedPng png(input);
+  const PaddedFile png(input);
   constexpr size_t kAnySize = 1'000'000;
   static PngPacker packer(nullptr, kTight, kAnySize);
   const Result<PngPacker::Packed> packed = packer.Pack(png.file());
@@ -142,7 +128,7 @@ void PackPng(std::span<const uint8_t> input) {
 }
 
 void UnpackTiles(std::span<const uint8_t> input) {
-  const PaddedPng tile(input);
+  const PaddedFile tile(input);
   png::Header header;
   const uint64_t seed = Digest(input);
   constexpr png::Color kColors[] = {png::Color::kGray, png::Color::kRgb, png::Color::kGrayAlpha,

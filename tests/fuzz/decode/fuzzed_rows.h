@@ -1,4 +1,5 @@
-// Shared by the JPEG fuzz targets: a region that the input chooses, and its rows.
+// Shared by fuzz targets of decoders: a file with its padding, a region that the input chooses, and
+// its rows.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,20 @@ inline void Require(bool promise, const char* what) {
   std::fprintf(stderr, "broken promise: %s\n", what);
   std::abort();
 }
+
+// A file followed by the bytes that a decoder may read.
+class PaddedFile {
+ public:
+  explicit PaddedFile(std::span<const uint8_t> file) : bytes_(file.begin(), file.end()) {
+    bytes_.resize(file.size() + kBufferPadding);
+  }
+  std::span<const uint8_t> file() const {
+    return std::span(bytes_).first(bytes_.size() - kBufferPadding);
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
 
 // One that `digest` chooses, of those that the image can have.
 inline Reduction ChooseReduction(const ImageInfo& info, uint64_t digest) {
