@@ -82,31 +82,38 @@ def test_the_luma_of_a_jpeg_is_libjpegs(jpegs):
         np.testing.assert_array_equal(packed, want[3:23, 5:35])
 
 
-def test_gray_is_torchvisions_opencvs_and_tensorflows(jpegs):
-    tested = 0
-    data = [path.read_bytes() for path in jpegs]
-    grays = [stoker.decode_image(each, "gray", exif_orientation=False) for each in data]
+def gray_decoders():
+    """Functions of the libraries that are installed here; each decodes a JPEG's bytes to luma."""
+    decoders = []
     try:
         import torch
         from torchvision.io import ImageReadMode, decode_image
+
+        decoders.append(
+            lambda data: decode_image(
+                torch.frombuffer(bytearray(data), dtype=torch.uint8), ImageReadMode.GRAY
+            ).numpy()[0]
+        )
     except ImportError:
         pass
-    else:
-        tested += 1
-        for each, gray in zip(data, grays):
-            theirs = decode_image(torch.frombuffer(bytearray(each), dtype=torch.uint8), ImageReadMode.GRAY)
-            np.testing.assert_array_equal(gray, theirs[0].numpy())
     try:
         import cv2
+
+        flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+        decoders.append(lambda data: cv2.imdecode(np.frombuffer(data, np.uint8), flags))
     except ImportError:
         pass
-    else:
-        tested += 1
-        for each, gray in zip(data, grays):
-            flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
-            np.testing.assert_array_equal(gray, cv2.imdecode(np.frombuffer(each, np.uint8), flags))
-    if tested == 0:
+    return decoders
+
+
+def test_gray_is_torchvisions_and_opencvs(jpegs):
+    decoders = gray_decoders()
+    if not decoders:
         pytest.skip("neither torchvision nor OpenCV is installed here")
+    for path in jpegs:
+        gray = stoker.decode_image(path, "gray", exif_orientation=False)
+        for decode in decoders:
+            np.testing.assert_array_equal(gray, decode(path.read_bytes()))
 
 
 # ---- alpha and 16 bits

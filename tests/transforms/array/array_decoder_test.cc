@@ -280,22 +280,34 @@ std::vector<uint8_t> NaiveSamples(std::span<const uint8_t> png, int channels, in
   return array;
 }
 
-TEST_F(ArrayDecoderTest, UnchangedKeepsAlphaAnd16Bits) {
+struct MadePng {
+  std::vector<uint8_t> padded;
+  int channels;
+  ImageSize stored;
+  Orientation turned;
+};
+
+MadePng RandomPng(uint64_t n, int bits, RandomStream& random) {
   constexpr std::pair<int, int> kColors[] = {{0, 1}, {2, 3}, {4, 2}, {6, 4}};  // channels
+  const auto [color, channels] = kColors[n % 4];
+  const int orientation = 1 + Below(random, 8);
+  const ImageSize stored{1 + Below(random, 60), 1 + Below(random, 60)};
+  const std::vector<uint8_t> file = MakePng({.width = stored.width,
+                                             .height = stored.height,
+                                             .color = color,
+                                             .bit_depth = bits,
+                                             .interlaced = Below(random, 2) == 0,
+                                             .seed = n});
+  const auto exif = testing::PngChunk("eXIf", testing::OrientationTiff(orientation, false));
+  return {Padded(testing::WithChunk(file, "IDAT", exif)), channels, stored,
+          static_cast<Orientation>(orientation)};
+}
+
+TEST_F(ArrayDecoderTest, UnchangedKeepsAlphaAnd16Bits) {
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(400)); ++n) {
     RandomStream random({25, 0, n}, 0);
-    const auto [color, channels] = kColors[n % 4];
-    const int bits = n % 3 == 0 ? 8 : 16, orientation = 1 + Below(random, 8);
-    const ImageSize stored{1 + Below(random, 60), 1 + Below(random, 60)};
-    const std::vector<uint8_t> file = MakePng({.width = stored.width,
-                                               .height = stored.height,
-                                               .color = color,
-                                               .bit_depth = bits,
-                                               .interlaced = Below(random, 2) == 0,
-                                               .seed = n});
-    const std::vector<uint8_t> padded = Padded(testing::WithChunk(
-        file, "IDAT", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, false))));
-    const auto turned = static_cast<Orientation>(orientation);
+    const int bits = n % 3 == 0 ? 8 : 16;
+    const auto [padded, channels, stored, turned] = RandomPng(n, bits, random);
     const Rect region = testing::RandomRegion(Viewed(stored, turned), random);
     const ArrayOutcome got =
         Decode(decoder_, Unpadded(padded), {.channels = Channels::kUnchanged, .region = region});
@@ -348,21 +360,10 @@ std::vector<int> ChannelsBy(Channels wanted, const int* stored, int channels, in
 }
 
 TEST_F(ArrayDecoderTest, ChannelsAndTypesOfPngs) {
-  constexpr std::pair<int, int> kColors[] = {{0, 1}, {2, 3}, {4, 2}, {6, 4}};  // channels
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(600)); ++n) {
     RandomStream random({26, 0, n}, 0);
-    const auto [color, channels] = kColors[n % 4];
-    const int bits = Below(random, 2) == 0 ? 8 : 16, orientation = 1 + Below(random, 8);
-    const ImageSize stored{1 + Below(random, 60), 1 + Below(random, 60)};
-    const std::vector<uint8_t> file = MakePng({.width = stored.width,
-                                               .height = stored.height,
-                                               .color = color,
-                                               .bit_depth = bits,
-                                               .interlaced = Below(random, 2) == 0,
-                                               .seed = n});
-    const std::vector<uint8_t> padded = Padded(testing::WithChunk(
-        file, "IDAT", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, false))));
-    const auto turned = static_cast<Orientation>(orientation);
+    const int bits = Below(random, 2) == 0 ? 8 : 16;
+    const auto [padded, channels, stored, turned] = RandomPng(n, bits, random);
     const Rect region = testing::RandomRegion(Viewed(stored, turned), random);
     constexpr Channels kWanted[] = {Channels::kGray, Channels::kRgb, Channels::kRgba};
     constexpr DType kTypes[] = {DType::kU8, DType::kU16, DType::kF32};

@@ -321,15 +321,19 @@ TEST(PackedPng, MemoryIsCharged) {
 class PackedPngTiles : public OnTarget {};
 INSTANTIATE_TEST_SUITE_P(Cpu, PackedPngTiles, EachTarget(), NameOfTarget);
 
+packed_png::Planes RandomPlanes(Random& random) {
+  const Kind kind = kKinds[static_cast<size_t>(random.Between(0, 8))];
+  png::Header header;
+  header.color = static_cast<png::Color>(kind.color);
+  header.bit_depth = kind.bits;
+  return packed_png::Planes(header);
+}
+
 TEST_P(PackedPngTiles, AreUnpackedAsByTheReference) {
   Random random(7);
   constexpr size_t kPadding = 64;
   for (int round = 0; round < Effort(3000); ++round) {
-    const Kind kind = kKinds[static_cast<size_t>(random.Between(0, 8))];
-    png::Header header;
-    header.color = static_cast<png::Color>(kind.color);
-    header.bit_depth = kind.bits;
-    const packed_png::Planes planes(header);
+    const packed_png::Planes planes = RandomPlanes(random);
     std::vector<uint8_t> tile(static_cast<size_t>(random.Between(0, 9000)) + kPadding);
     for (uint8_t& byte : tile) byte = static_cast<uint8_t>(random.Between(0, 255));
     const size_t size = tile.size() - kPadding;
@@ -346,11 +350,7 @@ TEST_P(PackedPngTiles, AreUnpackedAsByTheReference) {
 TEST_P(PackedPngTiles, AreUnpackedToWhatWasPacked) {
   Random random(8);
   for (int round = 0; round < Effort(1000); ++round) {
-    const Kind kind = kKinds[static_cast<size_t>(random.Between(0, 8))];
-    png::Header header;
-    header.color = static_cast<png::Color>(kind.color);
-    header.bit_depth = kind.bits;
-    const packed_png::Planes planes(header);
+    const packed_png::Planes planes = RandomPlanes(random);
     const int columns = random.Between(1, 64), rows = random.Between(1, packed_png::kBandRows);
     const size_t row = static_cast<size_t>(columns) * planes.count;
     std::vector<uint8_t> pixels(row * static_cast<size_t>(rows));
