@@ -1,5 +1,5 @@
-// What an AV1 stream says of its frame, by which dav1d allocates: the file's boxes may say
-// something else.
+// Av1Frame: the size of the frame in an AV1 stream. dav1d allocates by it; the file's boxes may
+// give another one.
 #pragma once
 
 #include <cstdint>

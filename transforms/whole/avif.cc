@@ -62,7 +62,7 @@ uint64_t PixelsOf(ImageSize size) {
   return static_cast<uint64_t>(size.width) * static_cast<uint64_t>(size.height);
 }
 
-// What libavif and dav1d allocate at most.
+// Upper bounds of what libavif and dav1d allocate.
 struct Bounds {
   ImageSize size;             // of the image
   uint64_t tile_pixels = 0;   // of the largest coded image
@@ -112,7 +112,7 @@ int AxisOf(const Mirror& mirror) {
   }
 }
 
-// Of ISO/IEC 23000-22 (MIAF), 7.3.6.7: an image is rotated counter-clockwise, then mirrored.
+// An image is rotated counter-clockwise, then mirrored (ISO/IEC 23000-22, MIAF, 7.3.6.7).
 Orientation OrientationOf(const avifImage& image) {
   const bool mirrored = (image.transformFlags & AVIF_TRANSFORM_IMIR) != 0;
   const int angle = (image.transformFlags & AVIF_TRANSFORM_IROT) != 0 ? image.irot.angle & 3 : 0;

@@ -1,5 +1,5 @@
-// What an HEVC stream (ITU-T H.265) makes libde265 allocate and decode: the file's `ispe` box may
-// say another size.
+// CheckHevcPicture: bounds what an HEVC stream (ITU-T H.265) makes libde265 allocate and decode;
+// the file's `ispe` box may give another size.
 #pragma once
 
 #include <cstdint>

@@ -77,8 +77,8 @@ Status CheckColours(std::span<const uint8_t> box, size_t at) {
   return Unsupported(kFormat, "colours other than sRGB, gray or of a profile", at);
 }
 
-// Where the codestream begins. OpenJPEG reads the boxes of the header outside of it, too, and makes
-// up to 255 channels of a palette: other boxes than these are refused.
+// Returns the offset of the codestream. OpenJPEG reads the boxes of the header outside of it, too,
+// and makes up to 255 channels of a palette: other boxes than these are refused.
 Result<size_t> FindCodestream(std::span<const uint8_t> bytes) {
   constexpr std::string_view kBoxes[] = {"jP  ", "ftyp", "rreq", "jp2i", "xml ",
                                          "uuid", "uinf", "asoc", "ihdr", "bpcc",
@@ -118,7 +118,7 @@ struct Coding {
   uint64_t precincts[33][2] = {};  // likewise, of each resolution
 };
 
-// What a component of a tile has at most.
+// Upper bounds for a component of a tile.
 struct Parts {
   uint64_t layers = 1, resolutions = 1;
   uint64_t precincts[2] = {1, 1};  // of a resolution, side by side and one below the other
@@ -171,7 +171,8 @@ Result<Coding> ReadCoding(std::span<const uint8_t> bytes, size_t at, size_t end,
   return coding;
 }
 
-// What the segments of the main header and of the tiles' make OpenJPEG allocate for a tile.
+// Computes what OpenJPEG allocates for a tile, from the segments of the main header and of the
+// tiles.
 class CodingReader {
  public:
   explicit CodingReader(const Codestream& stream) : stream_(stream), bytes_(stream.bytes) {}

@@ -33,7 +33,7 @@ struct Places {
     if (turn.mirror_rows) first += (size.height - 1) * std::exchange(down, -down);
     if (turn.transpose) std::swap(along, down);
   }
-  // Of column x and row y of the window as stored.
+  // Returns the offset in bytes of column x and row y of the window, as stored.
   ptrdiff_t At(int x, int y) const { return first + x * along + y * down; }
 
   int channels;

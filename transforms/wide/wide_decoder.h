@@ -21,7 +21,7 @@
 
 namespace stoker {
 
-// What is made of an image's channels, and how many bits each one then has, 8 or 16.
+// The channels that an image is converted to, and the bits of each one, 8 or 16.
 struct WideFormat {
   // kU16 takes 16, and so does a float type for an image that has them, unless the limits accept
   // the upper 8. kUnchanged has the image's own bits.

@@ -344,7 +344,7 @@ TEST(CopyPaste, LaterTransformsMovePastedObjects) {
       {CenterCrop{.height = 10, .width = 20}, SanitizeBoundingBoxes{}, RandomHorizontalFlip{1}});
   const Made made = MadeBy(plan, in);
   ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
-  // Of the crop from 10 to 30, mirrored.
+  // The crop shows the columns from 10 to 30, mirrored.
   EXPECT_THAT(made.numbers, ::testing::ElementsAre(10, 10));
   EXPECT_THAT(made.boxes, ::testing::ElementsAre(BoxRow{12, 2, 18, 6}, BoxRow{2, 2, 8, 6}));
   for (int x = 0; x < 20; ++x) {

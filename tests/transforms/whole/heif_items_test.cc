@@ -1,5 +1,5 @@
-// What libheif and libavif will decode is known before they are called: files made here, sound ones
-// and those that the libraries could understand in another way.
+// stoker knows what libheif and libavif will decode before it calls them. The files are made here:
+// sound ones, and those that the libraries could understand in another way.
 #include "transforms/whole/heif_items.h"
 
 #include <gtest/gtest.h>
@@ -352,7 +352,7 @@ std::vector<uint8_t> Read(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Of avifenc, libaom and SVT-AV1, with and without a reduced header.
+// Streams of avifenc, libaom and SVT-AV1, with and without a reduced header.
 TEST(Av1Frame, ReadsTheHeadersOfEncoders) {
   struct Known {
     const char* name;

@@ -50,7 +50,7 @@ struct PngPacker::State {
   void Sign(size_t recipe_bytes);
   Result<Packed> PackFile(std::span<const uint8_t> file);
 
-  // Of the packed PNG.
+  // Sizes and positions in the packed PNG.
   size_t MostBytes() const { return png.size() * most_percent / 100; }
   size_t ChunkBytes() const {
     return png.size() - (layout.data.end - layout.data.begin) + sizeof(kNoPixels);

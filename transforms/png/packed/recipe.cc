@@ -55,7 +55,7 @@ class Deflater {
   std::array<uint8_t, kPiece> out_;
 };
 
-// What a guess may take: strategies, as the level in zlib's header tells.
+// The strategies of most encoders; zlib's header tells the range of the level.
 constexpr std::array<int, 2> kUsual = {Z_FILTERED, Z_DEFAULT_STRATEGY};
 
 // `rows`: bytes of the rows, filtered.
