@@ -24,7 +24,6 @@
 #include <utility>
 #include <vector>
 
-#define HWY_WANT_AVX3_DL 1  // as the library is built
 #include <hwy/targets.h>
 
 #include "bench/decode_methods.h"

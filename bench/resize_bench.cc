@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#define HWY_WANT_AVX3_DL 1
 #include <hwy/targets.h>
 
 #include "core/memory/buffer.h"

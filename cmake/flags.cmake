@@ -38,6 +38,30 @@ if(STOKER_SANITIZE)
   target_link_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE}
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 endif()
+# Highway compiles kernels for each of its targets but these. SSSE3: CPUs that have it and not SSE4 are of
+# before 2008, and run the scalar code. SVE, RVV: vectors with a length known only at run time would need
+# another layout of the transposes.
+set(stoker_no_targets HWY_SSSE3 HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128 HWY_RVV)
+if(STOKER_SANITIZE)
+  # The scalar code, AVX2 and, where the machine has it, AVX3_DL; tests of the release build run the others.
+  list(APPEND stoker_no_targets HWY_SSE4 HWY_AVX3)
+  file(READ /proc/cpuinfo stoker_cpu)
+  if(NOT stoker_cpu MATCHES avx512_vbmi2)
+    list(APPEND stoker_no_targets HWY_AVX3_DL)
+  endif()
+endif()
+list(JOIN stoker_no_targets "|" stoker_no_targets)
+target_compile_definitions(stoker_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:HWY_WANT_AVX3_DL=1>
+  "$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(${stoker_no_targets})>")
+
+# stoker_up_to_avx2(SOURCES...): Highway compiles them without AVX-512. They use no vectors, and with it g++ 12
+# keeps numbers in mask registers; CPUs with AVX2 have BMI2, whose shifts they use.
+function(stoker_up_to_avx2)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
+    -UHWY_DISABLED_TARGETS "-DHWY_DISABLED_TARGETS=(${stoker_no_targets}|HWY_AVX3|HWY_AVX3_DL)")
+endfunction()
+
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#define HWY_WANT_AVX3_DL 1  // as the library is built
 #include <hwy/targets.h>
 
 namespace stoker::testing {

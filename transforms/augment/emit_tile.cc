@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "transforms/instruction_sets.h"
 #include "transforms/resize/emit.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/mix/mix_rows.cc"
 #include <hwy/foreach_target.h>

@@ -13,8 +13,6 @@
 #include "core/batch/packed_widths.h"
 #include "transforms/jpeg/fast/entropy/entropy.h"
 
-#define HWY_DISABLED_TARGETS \
-  (HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/packed/pack_run.cc"
 #include <hwy/foreach_target.h>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
 #include "transforms/jpeg/fast/pixels/reduced_dct.h"
 #include "transforms/packed/scan/controls.h"
 

@@ -5,8 +5,6 @@
 #include <bit>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/png/symbols.cc"
 #include <hwy/foreach_target.h>

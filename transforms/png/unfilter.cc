@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/png/unfilter.cc"
 #include <hwy/foreach_target.h>

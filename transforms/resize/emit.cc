@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/emit.cc"
 #include <hwy/cache_control.h>

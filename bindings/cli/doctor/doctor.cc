@@ -1,7 +1,6 @@
 #include "bindings/cli/doctor/doctor.h"
 
 // This must precede Highway's headers.
-#include "transforms/instruction_sets.h"
 
 #include <fmt/format.h>
 #include <hwy/highway.h>

@@ -6,7 +6,6 @@
 
 #include "transforms/augment/blur/blur_scratch.h"
 #include "transforms/augment/geometry/border.h"
-#include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/augment/blur/blur.cc"

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/augment/colour/lookup.cc"
 #include <hwy/foreach_target.h>

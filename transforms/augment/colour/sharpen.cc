@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "transforms/augment/colour/blend.h"
-#include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/augment/colour/sharpen.cc"

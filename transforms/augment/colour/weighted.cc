@@ -2,7 +2,6 @@
 #include "transforms/augment/colour/weighted.h"
 
 #include "transforms/augment/tile.h"
-#include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/augment/colour/weighted.cc"

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "transforms/augment/geometry/elastic.h"
-#include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/augment/geometry/affine.cc"

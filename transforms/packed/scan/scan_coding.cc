@@ -6,8 +6,6 @@
 
 #include "transforms/jpeg/fast/frame_header.h"
 
-#define HWY_DISABLED_TARGETS \
-  (HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/packed/scan/scan_coding.cc"
 #include <hwy/foreach_target.h>

@@ -3,7 +3,6 @@
 
 #include <array>
 
-#include "transforms/instruction_sets.h"
 #include "transforms/png/packed/controls.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,8 +1,6 @@
 // Compiled once for each instruction set.
 #include "transforms/resize/strip/blend_rows.h"
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/strip/blend_rows.cc"
 #include <hwy/foreach_target.h>

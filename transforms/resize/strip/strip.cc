@@ -5,8 +5,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/strip/strip.cc"
 #include <hwy/foreach_target.h>

@@ -5,8 +5,6 @@
 
 #include "transforms/resize/strip/strip.h"
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/strip/strip_rows.cc"
 #include <hwy/foreach_target.h>

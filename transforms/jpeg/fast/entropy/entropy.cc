@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/entropy/entropy.cc"
 #include <hwy/foreach_target.h>

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <type_traits>
 
-#define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/entropy/huffman.cc"
 #include <hwy/foreach_target.h>

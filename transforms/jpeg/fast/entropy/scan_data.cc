@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/entropy/scan_data.cc"
 #include <hwy/cache_control.h>

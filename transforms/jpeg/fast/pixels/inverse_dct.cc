@@ -6,8 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/pixels/inverse_dct.cc"
 #include <hwy/foreach_target.h>

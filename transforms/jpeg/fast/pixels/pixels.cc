@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/pixels/pixels.cc"
 #include <hwy/foreach_target.h>

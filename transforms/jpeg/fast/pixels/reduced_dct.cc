@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "transforms/instruction_sets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/pixels/reduced_dct.cc"
 #include <hwy/foreach_target.h>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/progressive/scan_pass.cc"
 #include <hwy/foreach_target.h>
