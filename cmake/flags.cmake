@@ -66,7 +66,7 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 # stoker_unity(TARGETS...): up to eight of their sources are compiled together, so that the headers they
-# share are parsed once. Not for sources that Highway compiles for several instruction sets.
+# share are parsed once.
 function(stoker_unity)
   set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${STOKER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   if(STOKER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -98,12 +98,19 @@ endfunction()
 # takes more time than it gains, except for what they share.
 set(STOKER_OPTIMISED_IF_SANITIZED $<$<CONFIG:Sanitize>:-O1>)
 
-# stoker_part(NAME SOURCES ... LIBS ...): one folder of the library, compiled to objects.
+# stoker_part(NAME SOURCES ... LIBS ...): one folder of the library, compiled to objects. Unity builds leave
+# out the sources that Highway compiles for several instruction sets.
 function(stoker_part name)
   cmake_parse_arguments(PART "" "" "SOURCES;LIBS" ${ARGN})
   add_library(${name} OBJECT ${PART_SOURCES})
   target_link_libraries(${name} PUBLIC stoker_flags PRIVATE ${PART_LIBS})
   target_compile_options(${name} PRIVATE ${STOKER_OPTIMISED_IF_SANITIZED})
+  foreach(source IN LISTS PART_SOURCES)
+    file(STRINGS ${source} several REGEX "^#include <hwy/foreach_target.h>" LIMIT_COUNT 1)
+    if(several)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
 endfunction()
 
 # stoker_unoptimised_by_clang(SOURCES...): at -O1 with sanitizers, clang 14 needs 15 minutes to compile one

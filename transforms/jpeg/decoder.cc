@@ -22,11 +22,9 @@
 namespace stoker {
 namespace {
 
-constexpr char kRecreate[] = "Remove or re-create the image";
-
 Status CheckFormat(std::span<const uint8_t> bytes) {
   if (SniffFormat(bytes) == ImageFormat::kJpeg) return {};
-  return Error{Code::kDataLoss, "not a JPEG", {}, 0, kRecreate};
+  return Error{Code::kDataLoss, "not a JPEG", {}, 0, "Remove or re-create the image"};
 }
 
 Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
@@ -76,12 +74,9 @@ bool EndsInZeros(std::span<const uint8_t> bytes) {
 Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
   const uint64_t left = bytes.size() - header.scan_offset;
   if (left * 8 < header.min_scan_bits) {
-    return Error{.code = Code::kDataLoss,
-                 .cause = "damaged JPEG: " + std::to_string(left) +
-                          " bytes cannot hold an image of " + SizeText(header.info.size) +
-                          " pixels",
-                 .offset = bytes.size(),
-                 .advice = kRecreate};
+    return DamagedJpeg(std::to_string(left) + " bytes cannot hold an image of " +
+                           SizeText(header.info.size) + " pixels",
+                       bytes.size());
   }
   return {};
 }

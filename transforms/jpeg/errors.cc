@@ -13,15 +13,15 @@ namespace {
 
 constexpr char kRecreate[] = "Remove or re-create the image";
 
-Error Damage(const std::string& cause, uint64_t offset) {
-  return Error{Code::kDataLoss, "damaged JPEG: " + cause, {}, offset, kRecreate};
-}
-
 Error Unsupported(const std::string& cause, uint64_t offset) {
   return Error{Code::kUnimplemented, cause, {}, offset, "Convert it to a baseline JPEG"};
 }
 
 }  // namespace
+
+Error DamagedJpeg(const std::string& cause, uint64_t offset) {
+  return Error{Code::kDataLoss, "damaged JPEG: " + cause, {}, offset, kRecreate};
+}
 
 Error TruncatedJpeg(uint64_t offset) {
   return Error{.code = Code::kDataLoss,
@@ -52,18 +52,18 @@ Error JpegError(int message_code, const char* text, uint64_t offset) {
     case JWRN_JPEG_EOF:
       return TruncatedJpeg(offset);
     case JWRN_ARITH_BAD_CODE:
-      return Damage("invalid arithmetic code", offset);
+      return DamagedJpeg("invalid arithmetic code", offset);
     case JWRN_HIT_MARKER:
-      return Damage("the compressed data of a scan ends too early", offset);
+      return DamagedJpeg("the compressed data of a scan ends too early", offset);
     case JWRN_HUFF_BAD_CODE:
-      return Damage("invalid Huffman code", offset);
+      return DamagedJpeg("invalid Huffman code", offset);
     case JWRN_MUST_RESYNC:
-      return Damage("a restart marker is missing", offset);
+      return DamagedJpeg("a restart marker is missing", offset);
     case JERR_NO_IMAGE:
     case JERR_SOS_NO_SOF:
-      return Damage("no image in it", offset);
+      return DamagedJpeg("no image in it", offset);
     case JERR_EMPTY_IMAGE:
-      return Damage("its width or height is zero", offset);
+      return DamagedJpeg("its width or height is zero", offset);
     case JERR_OUT_OF_MEMORY:
       return Error{Code::kResourceExhausted, "no memory left to decode a JPEG", {}, offset};
     case JERR_BAD_PRECISION:
@@ -75,7 +75,7 @@ Error JpegError(int message_code, const char* text, uint64_t offset) {
       return Unsupported("libjpeg-turbo cannot decode this kind of JPEG: " + std::string(text),
                          offset);
     default:
-      return Damage(text, offset);
+      return DamagedJpeg(text, offset);
   }
 }
 

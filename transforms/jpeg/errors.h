@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/result/result.h"
 
 namespace stoker {
+
+// Returns the error of a file that must be made again; `cause` follows "damaged JPEG: ".
+Error DamagedJpeg(const std::string& cause, uint64_t offset);
 
 // Returns the error of a file that is cut off.
 Error TruncatedJpeg(uint64_t offset);
