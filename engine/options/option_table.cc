@@ -143,7 +143,7 @@ std::vector<LoaderOptionRow> MakeTable() {
            "resized to is decoded at 1/2, 1/4 or 1/8 of its size, as by libjpeg's scale_denom "
            "and Pillow's draft, and then resized, which is faster for large photographs. Random "
            "crops are the same, to less than a pixel of the scaled image. This applies only to "
-           "antialiased resizing by other filters than nearest.",
+           "antialiased resizing by other filters than nearest, with the default `resampler`.",
        .of_images = true},
       // AddLimits in bindings/cli adds flags for these four, and not only to bench.
       {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMaxSidePixels * kMaxSidePixels},

@@ -108,6 +108,13 @@ Result<ArrayShape> ArrayDecoder::Prepare(const ImageInfo& info, const ArrayReque
     ASSIGN_OR_RETURN(geometry.resized, Resized(*request.resize, box.size(), *format_, limits_));
     geometry.antialias = request.resize->antialias;
     geometry.interpolation = request.resize->interpolation;
+    geometry.resampler = request.resize->resampler;
+    if (format_->is_wide && geometry.resampler != ResampledAs::kPillow) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::string("resize: resampler = ") + NameOf(geometry.resampler) +
+                            " for pixels of 16 bits or with alpha, which are resampled in floats",
+                   .advice = "Leave resampler out, or ask for uint8 and \"rgb\" or \"gray\""};
+    }
   }
   geometry.window = {0, 0, geometry.resized.width, geometry.resized.height};
   task_ = ResamplingOf(geometry, info.size, info.orientation);

@@ -79,8 +79,8 @@ Status CropMaker::PlanBox(const jpeg::FrameHeader& frame, const Resampling& task
 }
 
 Status CropMaker::PlanAxes(const Resampling& task) {
-  if (InSteps(task.interpolation)) {
-    return NotOnDevices(std::string("by ") + NameOf(task.interpolation));
+  if (InSteps(task.interpolation, task.resampler)) {
+    return NotOnDevices("by " + TextOf(task.interpolation, task.resampler));
   }
   const ResamplingAxes axes(task);
   if (axes.visible != task.window) return NotOnDevices("images with padding");

@@ -24,6 +24,7 @@ struct Geometry {
   bool mirror_rows = false;
   bool antialias = true;
   Interpolation interpolation = Interpolation::kBilinear;
+  ResampledAs resampler = ResampledAs::kPillow;
   bool mirrored_columns = false;  // before the box was resampled
   bool mirrored_rows = false;
   friend bool operator==(const Geometry&, const Geometry&) = default;

@@ -175,15 +175,18 @@ std::string Plan::DescribeView() const {
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
   text += "fused: decode the box only";
-  if (options_.decode == DecodeSize::kScaled) text += ", scaled where it is large";
+  bool scales = options_.decode == DecodeSize::kScaled;
+  std::string filters;
   for (const Transform& transform : transforms_) {
     const std::optional<ResamplingFilter> filter = FilterOf(transform);
     if (!filter) continue;
-    text += std::string(", ") + NameOf(filter->interpolation);
+    filters += ", " + TextOf(filter->interpolation, filter->resampler);
     if (filter->interpolation != Interpolation::kNearest) {
-      text += filter->antialias ? ", antialiased" : ", not antialiased";
+      filters += filter->antialias ? ", antialiased" : ", not antialiased";
     }
+    if (filter->resampler != ResampledAs::kPillow) scales = false;  // see ReductionOf
   }
+  text += (scales ? ", scaled where it is large" : "") + filters;
   for (size_t i = 0, listed = 0; i < sites_.size(); ++i) {
     if (sites_[i] != ExecutionSite::kTile) continue;
     text += (listed++ == 0 ? ", on the tile: " : ", ") + std::string(NameOf(transforms_[i]));

@@ -281,11 +281,11 @@ class Compiler : private Images {
     std::optional<ResamplingFilter> filter;
     const auto is_in_steps = [&](const Transform& t) {
       filter = FilterOf(t);
-      return filter && InSteps(filter->interpolation);
+      return filter && InSteps(filter->interpolation, filter->resampler);
     };
     if (AnyOf(transform, is_in_steps)) {
-      return refuse(std::string("a device that decodes images does not resample them by ") +
-                    NameOf(filter->interpolation));
+      return refuse("a device that decodes images does not resample them by " +
+                    TextOf(filter->interpolation, filter->resampler));
     }
     if (!AlwaysChangesPixels(transform)) return {};
     return refuse("workers change the pixels, so a device cannot decode them");

@@ -93,20 +93,22 @@ class Plan::Drawing {
   }
 
   void Apply(const Resize& t, RandomStream&) {
-    ResizeTo(SizeAfter(t, frame().size()), t.antialias, t.interpolation);
+    ResizeTo(SizeAfter(t, frame().size()), {t.antialias, t.interpolation, t.resampler});
   }
   void Apply(const RandomShortestSize& t, RandomStream& random) {
-    ResizeTo(DrawShortestSize(t, frame().size(), random), t.antialias, t.interpolation);
+    ResizeTo(DrawShortestSize(t, frame().size(), random),
+             {t.antialias, t.interpolation, t.resampler});
   }
   void Apply(const ScaleJitter& t, RandomStream& random) {
-    ResizeTo(DrawScaledSize(t, frame().size(), random), t.antialias, t.interpolation);
+    ResizeTo(DrawScaledSize(t, frame().size(), random),
+             {t.antialias, t.interpolation, t.resampler});
   }
   void Apply(const CenterCrop& t, RandomStream&) {
     Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});
   }
   void Apply(const RandomResizedCrop& t, RandomStream& random) {
     Cut(DrawResizedBox(t, size(), random), Padding::kConstant, {});
-    ResizeTo({t.width, t.height}, t.antialias, t.interpolation);
+    ResizeTo({t.width, t.height}, {t.antialias, t.interpolation, t.resampler});
   }
   void Apply(const RandomHorizontalFlip& t, RandomStream& random) {
     if (random.Uniform() < t.p) Flip({.columns = true, .rows = false});
@@ -343,7 +345,7 @@ class Plan::Drawing {
   void Apply(const Mosaic& t, RandomStream& random) {
     const DrawnMosaic drawn = DrawMosaic(t, random);
     const PlacedImage at = PlaceImage(t, drawn, key_.part, image_);
-    Resample(at.whole.size(), true, Interpolation::kBilinear);
+    Resample(at.whole.size(), {});
     const Rect seen = Overlap(at.shown, at.view);
     geometry_.window = IsEmpty(seen) ? Rect() : RelativeTo(at.whole, seen);
     if (drawn.turns() && !IsEmpty(at.part)) {
@@ -466,7 +468,7 @@ class Plan::Drawing {
     if (mirror.rows) image.y = part.height - image.y - image.height;
   }
 
-  void ResizeTo(ImageSize size, bool antialias, Interpolation interpolation) {
+  void ResizeTo(ImageSize size, const ResamplingFilter& filter) {
     const bool shows_colour = padding_.fill != Fill{} && !Contains(base(), frame());
     if (!drawn_.steps.empty()) {  // Compile refuses lists that may get here
       status_ = Error{Code::kInvalidArgument,
@@ -475,15 +477,15 @@ class Plan::Drawing {
                           " would have to resample an image that is changed already"};
       return;
     }
-    if (resampled_ || shows_colour) return ResizeAll(size, antialias, interpolation);
+    if (resampled_ || shows_colour) return ResizeAll(size, filter);
     if (objects_ != nullptr) objects_->Resize(size);
-    Resample(size, antialias, interpolation);
+    Resample(size, filter);
   }
 
   // Resizes all of the image, so that the part that is kept gets this size. Its place is rounded to
   // whole pixels. So the image is resampled once after a crop of a resized image, and padding
   // remains outside of it.
-  void ResizeAll(ImageSize size, bool antialias, Interpolation interpolation) {
+  void ResizeAll(ImageSize size, const ResamplingFilter& filter) {
     const auto scaled = [](int64_t side, int64_t to, int64_t from) {
       const int64_t twice = 2 * side * to + from, by = 2 * from;  // rounded down, not to zero
       return twice / by - (twice % by < 0 ? 1 : 0);
@@ -505,15 +507,16 @@ class Plan::Drawing {
                            resized);
     }
     if (!resampled_) geometry_.box = all;
-    Resample(resized, antialias, interpolation);
+    Resample(resized, filter);
     geometry_.window = window;
   }
 
-  void Resample(ImageSize size, bool antialias, Interpolation interpolation) {
+  void Resample(ImageSize size, const ResamplingFilter& filter) {
     geometry_.resized = size;
     geometry_.window = {0, 0, size.width, size.height};
-    geometry_.antialias = antialias;
-    geometry_.interpolation = interpolation;
+    geometry_.antialias = filter.antialias;
+    geometry_.interpolation = filter.interpolation;
+    geometry_.resampler = filter.resampler;
     geometry_.mirrored_columns = geometry_.mirror_columns;
     geometry_.mirrored_rows = geometry_.mirror_rows;
     resampled_ = true;
@@ -537,7 +540,7 @@ class Plan::Drawing {
       geometry_.mirror_columns = geometry_.mirror_rows = false;
       kept = needed;
     }
-    if (!resampled_) Resample(geometry_.box.size(), true, Interpolation::kBilinear);
+    if (!resampled_) Resample(geometry_.box.size(), {});
   }
 
   void Push(const Step& step) {

@@ -13,6 +13,7 @@ Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation 
   task.window = Stored(geometry.window, task.resized, orientation);
   task.antialias = geometry.antialias;
   task.interpolation = geometry.interpolation;
+  task.resampler = geometry.resampler;
   task.turn = TurnOf(orientation);
   task.reversed_columns = task.turn.mirror_columns != geometry.mirrored_columns;
   task.reversed_rows = task.turn.mirror_rows != geometry.mirrored_rows;
@@ -23,7 +24,8 @@ Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation 
 }
 
 Reduction ReductionOf(const Geometry& geometry, Reduction most) {
-  if (!geometry.antialias || geometry.interpolation == Interpolation::kNearest) return 1;
+  if (!Widens(geometry.interpolation, geometry.antialias)) return 1;
+  if (geometry.resampler != ResampledAs::kPillow) return 1;
   const ImageSize to = geometry.resized;
   Reduction reduction = 1;
   while (reduction < most && geometry.box.width >= 2 * reduction * to.width &&

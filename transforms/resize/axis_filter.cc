@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include "core/result/try.h"
 #include "transforms/resize/kernel_axis.h"
@@ -176,6 +177,27 @@ void FillKernel(const Filling& f, int16_t* high, double* values) {
   }
 }
 
+// Whether the weights are those of Grid.
+bool IsTriangle(const AxisSpec& spec) {
+  return spec.interpolation == Interpolation::kBilinear &&
+         !InSteps(spec.interpolation, spec.resampler);
+}
+
+// Returns the shift of ATen's weights. `values`: room for KernelAxis::MaxTaps().
+int ShiftToFit(const AxisSpec& spec, double* values) {
+  KernelAxis axis(spec);
+  double largest = 0;
+  for (int i = 0; i < spec.out; ++i) {
+    const KernelAxis::Samples samples = axis.SamplesOf(i);
+    const std::span weights(values, static_cast<size_t>(samples.end - samples.first));
+    axis.Weigh(i, samples, weights);
+    for (const double weight : weights) largest = std::max(largest, weight);
+  }
+  int shift = kFineShift;
+  while (static_cast<int>(largest * (1 << shift) + 0.5) >= 1 << 15) --shift;
+  return shift;
+}
+
 // The range of samples that a spec's outputs take, and the most that one output takes.
 struct Extent {
   int64_t begin = 0;
@@ -185,7 +207,7 @@ struct Extent {
 
 Extent ExtentOf(const AxisSpec& spec) {
   const int last = spec.count - 1;
-  if (spec.interpolation == Interpolation::kBilinear) {
+  if (IsTriangle(spec)) {
     const Grid grid(spec);
     return {grid.First(spec.first_out), grid.End(int64_t{spec.first_out} + last), grid.MaxTaps()};
   }
@@ -208,7 +230,7 @@ AxisSpan SamplesOf(const AxisSpec& spec) { return Existing(ExtentOf(spec), spec)
 
 int WeightShift(const AxisSpec& spec) {
   constexpr int kBase = 14, kMax = 6;  // a single weight can be 1, which must fit into 16 bits
-  if (InSteps(spec.interpolation)) return kFineShift;
+  if (InSteps(spec.interpolation, spec.resampler)) return kFineShift;
   if (!Widens(spec.interpolation, spec.antialias) || spec.in < spec.out) return kBase;
   const auto scale = static_cast<uint32_t>(spec.in / spec.out);
   return kBase + std::min(kMax, static_cast<int>(std::bit_width(scale)) - 1);
@@ -229,28 +251,29 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
   if (begin_ == end_) return {};
   const int pairs = static_cast<int>((std::min(extent.most, end - begin) + 1) / 2);
   const size_t taps = 2 * static_cast<size_t>(pairs), count = static_cast<size_t>(spec.count);
-  const bool bilinear = spec.interpolation == Interpolation::kBilinear;
-  const bool fine = InSteps(spec.interpolation);
-  const size_t weights_each = count * taps, parts = fine ? 2 : 1;
+  const bool triangle = IsTriangle(spec), in_steps = InSteps(spec.interpolation, spec.resampler);
+  const bool one_part = in_steps && spec.resampler == ResampledAs::kTorchvision;
+  const size_t weights_each = count * taps, parts = in_steps && !one_part ? 2 : 1;
   const size_t weight_bytes = parts * weights_each * sizeof(int16_t);
-  const size_t value_bytes = bilinear ? 0 : static_cast<size_t>(extent.most) * sizeof(double);
+  const size_t value_bytes = triangle ? 0 : static_cast<size_t>(extent.most) * sizeof(double);
   TRY(memory_.Grow(value_bytes + count * sizeof(int32_t) + weight_bytes));
   auto* starts = reinterpret_cast<int32_t*>(memory_.data() + value_bytes);
   auto* weights = reinterpret_cast<int16_t*>(starts + count);
-  auto* high = fine ? weights + weights_each : nullptr;
+  auto* high = parts == 2 ? weights + weights_each : nullptr;
   std::memset(weights, 0, weight_bytes);
 
-  const int shift = WeightShift(spec);
+  auto* const values = reinterpret_cast<double*>(memory_.data());
+  const int shift = one_part ? ShiftToFit(spec, values) : WeightShift(spec);
   const int64_t last_start = std::max<int64_t>(0, end_ - begin - static_cast<int64_t>(taps));
   const Filling filling{
       spec,   begin,  end, static_cast<int64_t>(taps), last_start, static_cast<double>(1 << shift),
       starts, weights};
-  if (bilinear) {
+  if (triangle) {
     FillAny(filling);
   } else {
-    FillKernel(filling, high, reinterpret_cast<double*>(memory_.data()));
+    FillKernel(filling, high, values);
   }
-  taps_ = {starts, weights, spec.count, pairs, shift, high};
+  taps_ = {starts, weights, spec.count, pairs, shift, high, in_steps};
   return {};
 }
 

@@ -14,7 +14,8 @@
 // in units of 1 / (2 × out) sample.
 //
 // The weights of filters that are applied in steps are Pillow's: each is rounded separately to
-// kFineShift bits, which take two 16-bit integers.
+// kFineShift bits, which take two 16-bit integers; or ATen's, each rounded to the most bits with
+// which the largest weight of all outputs fits into a 16-bit integer.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct AxisSpec {
   int clip_end = 0;
   bool antialias = true;
   Interpolation interpolation = Interpolation::kBilinear;
+  ResampledAs resampler = ResampledAs::kPillow;
   // The image as viewed begins at the other end. Where a sample lies exactly between two outputs,
   // kNearest and kBox choose by the order as viewed.
   bool reversed = false;
@@ -48,9 +50,11 @@ struct AxisTaps {
   int count = 0;
   int pairs = 0;  // taps come in pairs, for SIMD; excess taps have weight zero
   int shift = 0;  // weights of an output add up to 1 << shift, or less if samples do not exist
-  // If not null, a weight is high[…] << kHighShift | weights[…], where weights[…] >= 0. Pillow
-  // rounds each weight by itself, so their sum is not exactly 1 << shift.
+  // If not null, a weight is high[…] << kHighShift | weights[…], where weights[…] >= 0.
   const int16_t* high = nullptr;
+  // Each weight is rounded by itself, so their sum is not exactly 1 << shift, and results can lie
+  // outside 0…255. Set if there are high parts.
+  bool overshoots = false;
 };
 
 inline constexpr int kHighShift = 15;
@@ -84,8 +88,9 @@ class AxisFilter {
   int end_ = 0;
 };
 
-// Returns log2 of the sum of the weights: kFineShift for filters in steps, otherwise 14, plus one
-// for each doubling of the box up to 64 times, because the single weights get smaller.
+// Returns log2 of the sum of the weights: kFineShift for filters in steps, but not for
+// kTorchvision, whose shift depends on the weights; otherwise 14, plus one for each doubling of the
+// box up to 64 times, because the single weights get smaller.
 int WeightShift(const AxisSpec& spec);
 
 // Returns the fractional bits of the samples between the vertical and the horizontal pass: as many

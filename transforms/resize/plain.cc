@@ -40,13 +40,16 @@ std::vector<int> TriangleWeights(const AxisSpec& spec, int64_t output) {
 }
 
 double SupportOf(Interpolation interpolation) {
-  return interpolation == Interpolation::kBox       ? 0.5
-         : interpolation == Interpolation::kBicubic ? 2
-                                                    : 3;
+  return interpolation == Interpolation::kBox        ? 0.5
+         : interpolation == Interpolation::kBilinear ? 1
+         : interpolation == Interpolation::kBicubic  ? 2
+                                                     : 3;
 }
 
 double FilterWeight(Interpolation interpolation, double distance) {
   switch (interpolation) {
+    case Interpolation::kBilinear:
+      return TriangleKernel()(distance);
     case Interpolation::kBicubic:
       return CubicKernel()(distance);
     case Interpolation::kLanczos:
@@ -56,8 +59,8 @@ double FilterWeight(Interpolation interpolation, double distance) {
   }
 }
 
-// Returns the weights of the other filters, as Pillow defines them.
-std::vector<int> KernelWeights(const AxisSpec& spec, int stored_output) {
+// Returns the weights of the other filters, as Pillow and ATen define them. They add up to 1.
+std::vector<double> KernelWeights(const AxisSpec& spec, int stored_output) {
   const int output = spec.reversed ? spec.out - 1 - stored_output : stored_output;
   const double scale = static_cast<double>(spec.in) / spec.out;
   const bool widens = Widens(spec.interpolation, spec.antialias);
@@ -78,18 +81,34 @@ std::vector<int> KernelWeights(const AxisSpec& spec, int stored_output) {
   }
   double sum = 0;
   for (const double value : values) sum += value;
-  std::vector<int> weights;
-  for (const double value : values) {
-    const double weight = std::ldexp(value / sum, WeightShift(spec));
-    weights.push_back(static_cast<int>(weight < 0 ? weight - 0.5 : weight + 0.5));
-  }
-  if (spec.reversed) std::reverse(weights.begin(), weights.end());
-  return weights;
+  for (double& value : values) value /= sum;
+  if (spec.reversed) std::reverse(values.begin(), values.end());
+  return values;
 }
 
-std::vector<int> Weights(const AxisSpec& spec, int output) {
-  if (spec.interpolation != Interpolation::kBilinear) return KernelWeights(spec, output);
-  return TriangleWeights(spec, output);
+bool IsInSteps(const AxisSpec& spec) { return InSteps(spec.interpolation, spec.resampler); }
+
+int ShiftOf(const AxisSpec& spec) {
+  if (!IsInSteps(spec) || spec.resampler != ResampledAs::kTorchvision) return WeightShift(spec);
+  double largest = 0;
+  for (int output = 0; output < spec.out; ++output) {
+    for (const double weight : KernelWeights(spec, output)) largest = std::max(largest, weight);
+  }
+  int shift = 0;
+  while (shift < 22 && static_cast<int>(0.5 + std::ldexp(largest, shift + 1)) < 1 << 15) ++shift;
+  return shift;
+}
+
+std::vector<int> Weights(const AxisSpec& spec, int shift, int output) {
+  if (spec.interpolation == Interpolation::kBilinear && !IsInSteps(spec)) {
+    return TriangleWeights(spec, output);
+  }
+  std::vector<int> weights;
+  for (const double value : KernelWeights(spec, output)) {
+    const double weight = std::ldexp(value, shift);
+    weights.push_back(static_cast<int>(weight < 0 ? weight - 0.5 : weight + 0.5));
+  }
+  return weights;
 }
 
 int Sample(const ImageView& image, int64_t x, int64_t y, size_t channel) {
@@ -156,6 +175,7 @@ struct Axes {
     for (AxisSpec* axis : {&columns, &rows}) {
       axis->antialias = task.antialias;
       axis->interpolation = task.interpolation;
+      axis->resampler = task.resampler;
     }
     columns.in = task.box.width;
     columns.out = task.resized.width;
@@ -163,17 +183,20 @@ struct Axes {
     rows.in = task.box.height;
     rows.out = task.resized.height;
     rows.reversed = task.reversed_rows;
+    columns_shift = ShiftOf(columns);
+    rows_shift = ShiftOf(rows);
   }
 
-  Output Along(int x) const { return OutputOf(columns, x); }
-  Output Down(int y) const { return OutputOf(rows, y); }
+  Output Along(int x) const { return OutputOf(columns, columns_shift, x); }
+  Output Down(int y) const { return OutputOf(rows, rows_shift, y); }
 
-  static Output OutputOf(const AxisSpec& axis, int output) {
+  static Output OutputOf(const AxisSpec& axis, int shift, int output) {
     const bool inside = output >= 0 && output < axis.out;
-    return {inside ? Weights(axis, output) : std::vector<int>(), WeightShift(axis)};
+    return {inside ? Weights(axis, shift, output) : std::vector<int>(), shift};
   }
 
   AxisSpec columns, rows;
+  int columns_shift, rows_shift;
 };
 
 }  // namespace
@@ -195,7 +218,8 @@ void ResamplePlain(const ImageView& image, const Resampling& task, const PixelOu
       int to_x = transpose ? y : x, to_y = transpose ? x : y;
       if (task.turn.mirror_columns) to_x = width - 1 - to_x;
       if (task.turn.mirror_rows) to_y = height - 1 - to_y;
-      const auto resampled = InSteps(task.interpolation) ? ResampledInSteps : Resampled;
+      const bool in_steps = InSteps(task.interpolation, task.resampler);
+      const auto resampled = in_steps ? ResampledInSteps : Resampled;
       uint8_t rgb[3];
       for (size_t c = 0; c < 3; ++c) {
         rgb[c] = resampled(image, task, along[static_cast<size_t>(x)], down, c);

@@ -55,6 +55,7 @@ AxisSpan RowsOf(const Resampling& task) {
 }
 
 bool BlendsRowsFirst(const Resampling& task) {
+  if (task.resampler == ResampledAs::kTorchvision) return task.turn.transpose;
   int height = task.box.height - task.resized.height, width = task.box.width - task.resized.width;
   if (task.turn.transpose) std::swap(height, width);
   return (height > 2 * std::max(0, width)) != task.turn.transpose;
@@ -64,24 +65,24 @@ ResamplingAxes::ResamplingAxes(const Resampling& task)
     : visible(Intersect(task.window, task.resized)) {
   if (visible.width == 0 || visible.height == 0) return;
   const Rect& box = task.box;
-  rows = {box.height,
-          task.resized.height,
-          visible.y,
-          visible.height,
-          -box.y,
-          task.image.height - box.y,
-          task.antialias,
-          task.interpolation,
-          task.reversed_rows};
-  columns = {box.width,
-             task.resized.width,
-             visible.x,
-             visible.width,
-             -box.x,
-             task.image.width - box.x,
-             task.antialias,
-             task.interpolation,
-             task.reversed_columns};
+  const AxisSpec filter{.antialias = task.antialias,
+                        .interpolation = task.interpolation,
+                        .resampler = task.resampler};
+  rows = columns = filter;
+  rows.in = box.height;
+  rows.out = task.resized.height;
+  rows.first_out = visible.y;
+  rows.count = visible.height;
+  rows.clip_begin = -box.y;
+  rows.clip_end = task.image.height - box.y;
+  rows.reversed = task.reversed_rows;
+  columns.in = box.width;
+  columns.out = task.resized.width;
+  columns.first_out = visible.x;
+  columns.count = visible.width;
+  columns.clip_begin = -box.x;
+  columns.clip_end = task.image.width - box.x;
+  columns.reversed = task.reversed_columns;
 }
 
 Resampler::Resampler(MemoryBudget& budget)
@@ -110,9 +111,9 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
                rows_.end() - rows_.begin()};
   }
   if (region_.width == 0 || region_.height == 0) region_ = {};
-  order_ = !InSteps(task.interpolation) ? Order::kTogether
-           : BlendsRowsFirst(task)      ? Order::kRowsFirst
-                                        : Order::kColumnsFirst;
+  order_ = !InSteps(task.interpolation, task.resampler) ? Order::kTogether
+           : BlendsRowsFirst(task)                      ? Order::kRowsFirst
+                                                        : Order::kColumnsFirst;
   TRY(PlanOutput());
   return region_;
 }

@@ -3,9 +3,9 @@
 // It keeps only the window of decoded pixel rows that the next strip of output needs, and computes
 // the strip as soon as the last of them has arrived.
 //
-// All filters but the bilinear one and nearest resample in steps: each axis is rounded and clamped
-// separately, as in Pillow, so the order of the axes matters. If columns come first, the resampler
-// keeps a window of horizontally finished rows instead of decoded ones.
+// All filters but kPillow's bilinear one and nearest resample in steps: each axis is rounded and
+// clamped separately, as in Pillow and ATen, so the order of the axes matters. If columns come
+// first, the resampler keeps a window of horizontally finished rows instead of decoded ones.
 #pragma once
 
 #include <array>
@@ -34,12 +34,14 @@ struct Resampling {
   bool antialias = true;
   Turn turn;  // of the window, into the output
   Interpolation interpolation = Interpolation::kBilinear;
+  ResampledAs resampler = ResampledAs::kPillow;
   bool reversed_columns = false;  // the image as viewed begins at the right
   bool reversed_rows = false;     // … at the bottom
 };
 
-// Returns whether resampling in steps blends the stored rows first. As viewed, Pillow (from 13 on)
-// blends columns first, unless the height shrinks by more than twice as many pixels as the width.
+// Returns whether resampling in steps blends the stored rows first. As viewed, ATen blends columns
+// first; so does Pillow (from 13 on), unless the height shrinks by more than twice as many pixels
+// as the width.
 bool BlendsRowsFirst(const Resampling& task);
 
 // Returns the rows of the image that the region to decode has (Resampler::Start): empty if it has

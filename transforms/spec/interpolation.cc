@@ -18,6 +18,24 @@ const char* NameOf(Interpolation interpolation) {
   return "";
 }
 
+const char* NameOf(ResampledAs resampler) {
+  switch (resampler) {
+    case ResampledAs::kPillow:
+      return "pillow";
+    case ResampledAs::kPillowExact:
+      return "pillow_exact";
+    case ResampledAs::kTorchvision:
+      return "torchvision";
+  }
+  return "";
+}
+
+std::string TextOf(Interpolation interpolation, ResampledAs resampler) {
+  std::string text = NameOf(interpolation);
+  if (resampler != ResampledAs::kPillow) text += std::string(" (") + NameOf(resampler) + ")";
+  return text;
+}
+
 std::optional<Interpolation> InterpolationOf(std::string_view name) {
   for (const Interpolation interpolation : kInterpolations) {
     if (name == NameOf(interpolation)) return interpolation;

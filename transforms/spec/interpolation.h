@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace stoker {
@@ -20,11 +21,31 @@ inline constexpr Interpolation kInterpolations[] = {
 const char* NameOf(Interpolation interpolation);  // torchvision's name: "nearest", …
 std::optional<Interpolation> InterpolationOf(std::string_view name);
 
-// Whether each axis is resampled separately, to bytes, with Pillow's fixed-point weights.
-constexpr bool InSteps(Interpolation interpolation) {
-  return interpolation == Interpolation::kBicubic || interpolation == Interpolation::kLanczos ||
-         interpolation == Interpolation::kBox;
+// The library whose pixels a resized image has. kPillow: as Interpolation says. kPillowExact:
+// Pillow's, with antialias also for kBilinear; slower. kTorchvision: torchvision's for uint8
+// tensors on CPUs with AVX2; kBilinear, kBicubic and kLanczos, antialiased only.
+enum class ResampledAs : uint8_t { kPillow, kPillowExact, kTorchvision };
+
+inline constexpr ResampledAs kResamplers[] = {ResampledAs::kPillow, ResampledAs::kPillowExact,
+                                              ResampledAs::kTorchvision};
+
+const char* NameOf(ResampledAs resampler);  // "pillow", …
+
+// Returns "bilinear", or "bilinear (torchvision)" if the resampler is not the default.
+std::string TextOf(Interpolation interpolation, ResampledAs resampler);
+
+// Whether each axis is resampled separately, to bytes, with that library's fixed-point weights.
+constexpr bool InSteps(Interpolation interpolation, ResampledAs resampler) {
+  return interpolation != Interpolation::kNearest &&
+         (interpolation != Interpolation::kBilinear || resampler != ResampledAs::kPillow);
 }
+
+// How an image is resampled.
+struct ResamplingFilter {
+  bool antialias = true;
+  Interpolation interpolation = Interpolation::kBilinear;
+  ResampledAs resampler = ResampledAs::kPillow;
+};
 
 // Whether the filter widens when shrinking.
 constexpr bool Widens(Interpolation interpolation, bool antialias) {

@@ -29,7 +29,7 @@ inline constexpr size_t kMaxViews = 64;
 // × short / long) of these, at least 1. With `size` == 0 the image becomes exactly width × height;
 // without those, its longer side becomes max_size. antialias: the filter widens when shrinking, as
 // in Pillow and torchvision; without it, the filter keeps its width (bilinear: two taps), as in
-// tf.image.resize. kNearest never widens.
+// tf.image.resize. kNearest never widens. resampler: see ResampledAs.
 struct Resize {
   int size = 0;
   int height = 0;
@@ -37,6 +37,7 @@ struct Resize {
   bool antialias = true;
   Interpolation interpolation = Interpolation::kBilinear;
   int max_size = 0;
+  ResampledAs resampler = ResampledAs::kPillow;
 };
 
 // Takes the middle height × width pixels, with offsets rounded half to even; an image that is too
@@ -56,6 +57,7 @@ struct RandomResizedCrop {
   std::array<double, 2> ratio{3.0 / 4.0, 4.0 / 3.0};
   bool antialias = true;
   Interpolation interpolation = Interpolation::kBilinear;
+  ResampledAs resampler = ResampledAs::kPillow;
 };
 
 struct Pad {
@@ -117,6 +119,7 @@ struct RandomShortestSize {
   int max_size = 0;
   Interpolation interpolation = Interpolation::kBilinear;
   bool antialias = true;
+  ResampledAs resampler = ResampledAs::kPillow;
 };
 
 // Resizes the image to the largest size within width × height, times one number uniform in
@@ -128,6 +131,7 @@ struct ScaleJitter {
   std::array<double, 2> scale_range{0.1, 2};
   Interpolation interpolation = Interpolation::kBilinear;
   bool antialias = true;
+  ResampledAs resampler = ResampledAs::kPillow;
 };
 
 // First in a list: makes a row of size × size pixels of four images, the sample's own and three

@@ -146,9 +146,10 @@ Parameter Size(const char* doc) {
   return Sides<height, width>("size", "sides", first, second, doc);
 }
 
-Choices ChoicesOf(std::span<const Interpolation> interpolations) {
+template <typename Enums>
+Choices ChoicesOf(const Enums& enums) {
   Choices choices;
-  for (const Interpolation each : interpolations) choices.push_back({NameOf(each), each});
+  for (const auto each : enums) choices.push_back({NameOf(each), each});
   return choices;
 }
 
@@ -166,6 +167,35 @@ constexpr const char* kAntialias =
     "True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its "
     "width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. \"nearest\" takes "
     "one pixel either way.";
+
+template <auto member>
+Parameter ResampledLike() {
+  return ChoiceOf<member>(
+      "resampler", ChoicesOf(kResamplers),
+      "the library whose pixels the result has. \"pillow\": Pillow's, bilinear within one level. "
+      "\"pillow_exact\": Pillow's, bilinear too; slower. \"torchvision\": torchvision's for uint8 "
+      "tensors on CPUs; bilinear, bicubic and lanczos, antialiased only. Not with dtype uint16; "
+      "images of 16 bits are resampled in floats with each.");
+}
+
+// Returns nullopt if the library has the filter, and images of the type.
+Check CheckFilter(const std::optional<ResamplingFilter>& filter, DType dtype) {
+  if (!filter || filter->resampler == ResampledAs::kPillow) return {};
+  const std::string resampler = std::string("resampler = ") + NameOf(filter->resampler);
+  if (dtype == DType::kU16) {
+    return Refusal{resampler + " with dtype uint16, which is resampled in floats",
+                   "Leave resampler out, or ask for uint8"};
+  }
+  const Interpolation interpolation = filter->interpolation;
+  const bool torchvision = filter->resampler == ResampledAs::kTorchvision;
+  if (torchvision &&
+      (interpolation == Interpolation::kNearest || interpolation == Interpolation::kBox)) {
+    return Refusal{resampler + " with interpolation = " + NameOf(interpolation),
+                   "Give interpolation = bilinear, bicubic or lanczos with it"};
+  }
+  if (filter->antialias || (!torchvision && interpolation != Interpolation::kBilinear)) return {};
+  return Refusal{resampler + " without antialias", "Give antialias = true with it"};
+}
 
 // ---- Parameters that policies and affine transforms share.
 
@@ -290,7 +320,8 @@ TransformRow Row(const Resize&) {
                Single<&T::max_size>("optional side", most,
                                     "the longer side is at most this, which makes the shorter one "
                                     "smaller where it must. None: no limit."),
-               Boolean<&T::antialias>("antialias", kAntialias)},
+               Boolean<&T::antialias>("antialias", kAntialias),
+               ResampledLike<&T::resampler>()},
           .check = [](const Transform& transform, DType) -> Check {
             const auto& t = std::get<T>(transform);
             const auto missing = [](const char* name, int value) {
@@ -345,7 +376,8 @@ TransformRow Row(const RandomResizedCrop&) {
                          Range<&T::ratio>("ratio", kMinRatio, kMaxSidePixels,
                                           "(least, most) of width / height, drawn log-uniformly."),
                          HowPixelsBlend<&T::interpolation>(),
-                         Boolean<&T::antialias>("antialias", kAntialias)},
+                         Boolean<&T::antialias>("antialias", kAntialias),
+                         ResampledLike<&T::resampler>()},
           .check = [](const Transform& transform, DType) -> Check {
             if (std::get<T>(transform).scale[1] > 0) return {};
             return Refusal{"scale = (0, 0)", "Give scale with a largest that is positive"};
@@ -577,7 +609,8 @@ TransformRow Row(const RandomShortestSize&) {
                                               "the longer side is at most this, which makes the "
                                               "shorter one smaller where it must. None: no limit."),
                          HowPixelsBlend<&T::interpolation>(),
-                         Boolean<&T::antialias>("antialias", kAntialias)},
+                         Boolean<&T::antialias>("antialias", kAntialias),
+                         ResampledLike<&T::resampler>()},
           .check = [](const Transform& transform, DType) -> Check {
             if (!std::get<T>(transform).min_size.empty()) return {};
             return Refusal{"min_size has no sizes", "Give at least one"};
@@ -606,7 +639,8 @@ TransformRow Row(const ScaleJitter&) {
                          Range<&T::scale_range>("scale_range", kMinRatio, kMostScale,
                                                 "(least, most) of the factor, up to 100."),
                          HowPixelsBlend<&T::interpolation>(),
-                         Boolean<&T::antialias>("antialias", kAntialias)}};
+                         Boolean<&T::antialias>("antialias", kAntialias),
+                         ResampledLike<&T::resampler>()}};
 }
 
 TransformRow Row(const ColorJitter&) {
@@ -1438,7 +1472,7 @@ std::optional<ResamplingFilter> FilterOf(const Transform& transform) {
   return std::visit(
       [](const auto& t) -> std::optional<ResamplingFilter> {
         if constexpr (requires { t.antialias; }) {
-          return ResamplingFilter{t.interpolation, t.antialias};
+          return ResamplingFilter{t.antialias, t.interpolation, t.resampler};
         }
         return std::nullopt;
       },
@@ -1513,6 +1547,7 @@ std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype) {
   ForEachOption(row, [&](const Option<Transform>& option) {
     if (!check) check = CheckBelow(row, values, option);
   });
+  if (!check) check = CheckFilter(FilterOf(transform), dtype);
   if (check) return check;
   return row.check == nullptr ? std::nullopt : row.check(transform, dtype);
 }

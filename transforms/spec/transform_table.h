@@ -78,10 +78,6 @@ std::vector<Transform>* HeldBy(Transform& transform);
 bool CanBeHeld(const TransformRow& row);
 
 // The filter of a transform that resamples the image; nullopt for others.
-struct ResamplingFilter {
-  Interpolation interpolation;
-  bool antialias;
-};
 std::optional<ResamplingFilter> FilterOf(const Transform& transform);
 
 // Returns the kind of a transform's random numbers.

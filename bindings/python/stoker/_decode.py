@@ -29,6 +29,7 @@ def decode_image(
     size: Any = None,
     interpolation: Any = "bilinear",
     antialias: bool = True,
+    resampler: str = "pillow",
     exif_orientation: bool = True,
     max_pixels: int = _LIMITS["max_pixels"],
     max_scans: int = _LIMITS["max_scans"],
@@ -58,6 +59,7 @@ def decode_image(
         size: the size that the image, or the region, is resized to: an int, its shorter side, or (height,
             width).
         interpolation, antialias: as for `Resize`.
+        resampler: as for `Resize`; other than "pillow" it needs images of 8 bits, as "rgb" or "gray".
         exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
@@ -78,7 +80,7 @@ def decode_image(
         ValueError, TypeError: naming the argument; a region that is not inside the image.
     """
     given, is_path = _input(image)
-    request = _request(mode, dtype, size, interpolation, antialias, exif_orientation)
+    request = _request(mode, dtype, size, interpolation, antialias, resampler, exif_orientation)
     limits = _limits(max_pixels, max_scans, accept_truncated, accept_16_bits)
     return _decoders(*limits).one(given, is_path, request, _region(region))
 
@@ -92,6 +94,7 @@ def decode_images(
     size: Any = None,
     interpolation: Any = "bilinear",
     antialias: bool = True,
+    resampler: str = "pillow",
     exif_orientation: bool = True,
     max_pixels: int = _LIMITS["max_pixels"],
     max_scans: int = _LIMITS["max_scans"],
@@ -108,7 +111,7 @@ def decode_images(
         images: images as for `decode_image`, in any mix.
         runtime: the Runtime whose workers decode; None means the default one.
         mode, dtype, region, size, interpolation, antialias: as for `decode_image`, for all images.
-        exif_orientation, max_pixels, max_scans, accept_truncated, accept_16_bits: likewise.
+        resampler, exif_orientation, max_pixels, max_scans, accept_truncated, accept_16_bits: likewise.
 
     Returns:
         A list of arrays in the order of `images`. Each owns its memory, which is freed with it.
@@ -123,7 +126,7 @@ def decode_images(
     if runtime is not None and not isinstance(runtime, Runtime):
         raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
     given = [_input(image, f"images[{i}]") for i, image in enumerate(images)]
-    request = _request(mode, dtype, size, interpolation, antialias, exif_orientation)
+    request = _request(mode, dtype, size, interpolation, antialias, resampler, exif_orientation)
     native = _stoker.Runtime() if runtime is None else runtime._native
     limits = _limits(max_pixels, max_scans, accept_truncated, accept_16_bits)
     return _decoders(*limits).all(given, request, _region(region), native)
@@ -166,7 +169,13 @@ def _region(region: Any) -> tuple[int, int, int, int] | None:
 
 
 def _request(
-    mode: str, dtype: Any, size: Any, interpolation: Any, antialias: bool, exif_orientation: bool
+    mode: str,
+    dtype: Any,
+    size: Any,
+    interpolation: Any,
+    antialias: bool,
+    resampler: str,
+    exif_orientation: bool,
 ) -> _stoker.ArrayRequest:
     _checks.choice("mode", mode, _MODES)
     if dtype is not None and mode == "unchanged":
@@ -174,8 +183,9 @@ def _request(
     name = "uint8" if dtype is None else _options.checked_one("dtype", dtype)
     _checks.numpy_has(name)
     resize = None
-    if size is not None or interpolation != "bilinear" or antialias is not True:
-        checked = Resize(1 if size is None else size, interpolation, antialias=antialias)
+    standard = interpolation == "bilinear" and antialias is True and resampler == "pillow"
+    if size is not None or not standard:
+        checked = Resize(1 if size is None else size, interpolation, antialias=antialias, resampler=resampler)
         resize = None if size is None else checked
     return _made(_MODES.index(mode), name, resize, _checks.boolean("exif_orientation", exif_orientation))
 

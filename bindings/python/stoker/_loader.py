@@ -117,7 +117,8 @@ class Loader:
             crop is at least twice as high and as wide as what it is resized to is decoded at 1/2, 1/4 or
             1/8 of its size, as by libjpeg's scale_denom and Pillow's draft, and then resized, which is
             faster for large photographs. Random crops are the same, to less than a pixel of the scaled
-            image. This applies only to antialiased resizing by other filters than nearest.
+            image. This applies only to antialiased resizing by other filters than nearest, with the default
+            `resampler`.
         max_pixels: refuse images with more pixels (width × height), 1 to 4,294,836,225. Such an image is a
             ResourceExhaustedError. This also limits what a JPEG of several scans (a progressive one) may
             cost: 4 bytes of memory for each of the pixels, and 16 scans of an image that large.

@@ -84,6 +84,10 @@ class Resize(Transform):
         antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
             width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
             pixel either way.
+        resampler: the library whose pixels the result has. "pillow": Pillow's, bilinear within one level.
+            "pillow_exact": Pillow's, bilinear too; slower. "torchvision": torchvision's for uint8 tensors
+            on CPUs; bilinear, bicubic and lanczos, antialiased only. Not with dtype uint16; images of 16
+            bits are resampled in floats with each.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -93,6 +97,7 @@ class Resize(Transform):
     interpolation: Any = "bilinear"
     max_size: int | None = None
     antialias: bool = True
+    resampler: str = "pillow"
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,10 @@ class RandomResizedCrop(Transform):
         antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
             width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
             pixel either way.
+        resampler: the library whose pixels the result has. "pillow": Pillow's, bilinear within one level.
+            "pillow_exact": Pillow's, bilinear too; slower. "torchvision": torchvision's for uint8 tensors
+            on CPUs; bilinear, bicubic and lanczos, antialiased only. Not with dtype uint16; images of 16
+            bits are resampled in floats with each.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -135,6 +144,7 @@ class RandomResizedCrop(Transform):
     ratio: Sequence[float] = (0.75, 1.3333333333333333)
     interpolation: Any = "bilinear"
     antialias: bool = True
+    resampler: str = "pillow"
 
 
 @dataclass(frozen=True)
@@ -297,6 +307,10 @@ class RandomShortestSize(Transform):
         antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
             width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
             pixel either way.
+        resampler: the library whose pixels the result has. "pillow": Pillow's, bilinear within one level.
+            "pillow_exact": Pillow's, bilinear too; slower. "torchvision": torchvision's for uint8 tensors
+            on CPUs; bilinear, bicubic and lanczos, antialiased only. Not with dtype uint16; images of 16
+            bits are resampled in floats with each.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -306,6 +320,7 @@ class RandomShortestSize(Transform):
     max_size: int | None = None
     interpolation: Any = "bilinear"
     antialias: bool = True
+    resampler: str = "pillow"
 
 
 @dataclass(frozen=True)
@@ -324,6 +339,10 @@ class ScaleJitter(Transform):
         antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
             width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
             pixel either way.
+        resampler: the library whose pixels the result has. "pillow": Pillow's, bilinear within one level.
+            "pillow_exact": Pillow's, bilinear too; slower. "torchvision": torchvision's for uint8 tensors
+            on CPUs; bilinear, bicubic and lanczos, antialiased only. Not with dtype uint16; images of 16
+            bits are resampled in floats with each.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -333,6 +352,7 @@ class ScaleJitter(Transform):
     scale_range: Sequence[float] = (0.1, 2.0)
     interpolation: Any = "bilinear"
     antialias: bool = True
+    resampler: str = "pillow"
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ void DecodeArray(std::span<const uint8_t> input) {
   if (random.Below(2) == 0) {
     request.resize = Resize{.height = 1 + static_cast<int>(random.Below(40)),
                             .width = 1 + static_cast<int>(random.Below(40)),
-                            .interpolation = static_cast<Interpolation>(random.Below(5))};
+                            .interpolation = static_cast<Interpolation>(random.Below(5)),
+                            .resampler = static_cast<ResampledAs>(random.Below(3))};
   }
   const Result<ArrayShape> shape = decoder.Open(bytes, request);
   if (!shape.ok()) return Require(!shape.error().cause.empty(), "errors have a cause");

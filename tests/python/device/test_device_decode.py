@@ -336,6 +336,9 @@ def test_refusals(packed, made):
     refused(r"transforms\[1\], RandomRotation: workers change the pixels", make(source, rotation))
     bicubic = [stoker.RandomResizedCrop(32, interpolation="bicubic")]
     refused("does not resample them by bicubic", make(source, bicubic))
+    for resampler in ("pillow_exact", "torchvision"):
+        exact = [stoker.RandomResizedCrop(32, resampler=resampler)]
+        refused(rf"does not resample them by bilinear \({resampler}\)", make(source, exact))
     refused("PadTo", make(source, [stoker.Resize(size=20, max_size=40), stoker.PadTo(40)]))
     views = stoker.Loader(source, views=[TRAIN, TRAIN], batch_size=4, dtype="float32")
     refused("several views", views)

@@ -192,7 +192,8 @@ def test_repr_and_stats(made):
     iterator = iter(make(made).epoch(3))
     next(iterator)
     assert "at batch 1 of epoch 3" in repr(iterator) and "not begun" in repr(iter(loader))
-    assert repr(stoker.Resize(6)) == "Resize(size=6, interpolation='bilinear', max_size=None, antialias=True)"
+    resize = "Resize(size=6, interpolation='bilinear', max_size=None, antialias=True, resampler='pillow')"
+    assert repr(stoker.Resize(6)) == resize
     assert "threads=2" in repr(stoker.Runtime(threads=2))
     for _ in loader:
         pass

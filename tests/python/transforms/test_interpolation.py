@@ -62,15 +62,21 @@ def is_pillows(name, ours, theirs):
     return difference.max() <= (name == "bilinear")
 
 
+def is_exact(ours, theirs):
+    return np.array_equal(ours, theirs.convert("RGB"))
+
+
 @each_filter
 @pytest.mark.parametrize("gray", [False, True], ids=["rgb", "gray"])
 @pytest.mark.parametrize(("before", "after"), SIZES)
 def test_resize_is_pillows(name, gray, before, after):
     compose = stoker.Compose([stoker.Resize(after, interpolation=name)])
+    exact = stoker.Compose([stoker.Resize(after, interpolation=name, resampler="pillow_exact")])
     for pixels in images(np.random.default_rng(1), before, gray):
         image = PIL.Image.fromarray(pixels)
         wanted = image.resize(after[::-1], FILTERS[name])
         assert is_pillows(name, compose(encoded(image)), wanted)
+        assert is_exact(exact(encoded(image)), wanted)
 
 
 @each_filter
@@ -79,10 +85,12 @@ def test_random_sizes_are_pillows(name):
     for _ in range(60):
         before, after = random.integers(1, 200, 2), tuple(map(int, random.integers(1, 120, 2)))
         compose = stoker.Compose([stoker.Resize(after, interpolation=name)])
+        exact = stoker.Compose([stoker.Resize(after, interpolation=name, resampler="pillow_exact")])
         for pixels in images(random, tuple(before), random.integers(2) == 0):
             image = PIL.Image.fromarray(pixels)
             wanted = image.resize(after[::-1], FILTERS[name])
             assert is_pillows(name, compose(encoded(image)), wanted), (before, after)
+            assert is_exact(exact(encoded(image)), wanted), (before, after)
 
 
 @each_filter

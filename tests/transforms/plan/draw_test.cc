@@ -61,6 +61,26 @@ TEST(RoundHalfEven, MatchesPython) {
   for (auto [value, wanted] : cases) EXPECT_EQ(RoundHalfEven(value), wanted) << value;
 }
 
+TEST(Draw, ResizesWithTheFilterOfTheTransform) {
+  constexpr ResampledAs kTorchvision = ResampledAs::kTorchvision;
+  constexpr Interpolation kBicubic = Interpolation::kBicubic;
+  RandomResizedCrop crop{20, 30};
+  crop.interpolation = kBicubic;
+  crop.resampler = kTorchvision;
+  const std::vector<Transform> resizes = {
+      Resize{.height = 9, .width = 8, .interpolation = kBicubic, .resampler = kTorchvision}, crop,
+      RandomShortestSize{{30}, 90, kBicubic, true, kTorchvision},
+      ScaleJitter{30, 30, {0.5, 1}, kBicubic, true, kTorchvision}};
+  for (const Transform& resize : resizes) {
+    SCOPED_TRACE(NameOf(resize));
+    const Plan plan = Plan::Compile({RandomHorizontalFlip{1}, resize, PadTo{90, 90}}).value();
+    const Geometry geometry = GeometryOf(plan, {1, 0, 0}, {60, 50});
+    EXPECT_EQ(geometry.resampler, kTorchvision);
+    EXPECT_EQ(geometry.interpolation, kBicubic);
+    EXPECT_TRUE(geometry.antialias);
+  }
+}
+
 TEST(SizeAfter, TruncatesTheLongerSide) {
   const Resize to_256{.size = 256};
   EXPECT_EQ(SizeAfter(to_256, {500, 375}), (ImageSize{341, 256}));

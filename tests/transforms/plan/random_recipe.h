@@ -60,6 +60,17 @@ inline std::vector<Transform> RandomPaddings(Random& random, int depth = 0) {
   return list;
 }
 
+// Gives a resize a random filter, and a library that has it.
+template <typename T>
+void SetFilter(Random& random, T& resize) {
+  resize.interpolation = kInterpolations[random.Between(0, 4)];
+  resize.antialias = random.OneIn(2);
+  if (!resize.antialias) return;
+  const bool in_torchvision = resize.interpolation != Interpolation::kNearest &&
+                              resize.interpolation != Interpolation::kBox;
+  resize.resampler = static_cast<ResampledAs>(random.Between(0, in_torchvision ? 2 : 1));
+}
+
 // Images of up to 90 pixels a side fit in it.
 inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   std::vector<Transform> list;
@@ -79,19 +90,22 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
     list.emplace_back(RandomSizeCrop{3, side(), /*square=*/true});
   }
   if (!pads) {
-    list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
+    RandomResizedCrop crop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}};
+    SetFilter(random, crop);
+    list.emplace_back(crop);
   } else if (random.OneIn(2)) {
     const int size = random.OneIn(3) ? 0 : side();
     const int most = size + random.Between(1, 30);
-    const Interpolation interpolation = kInterpolations[random.Between(0, 4)];
-    const bool antialias = random.OneIn(2);
+    const auto add = [&](auto resize) {
+      SetFilter(random, resize);
+      list.emplace_back(resize);
+    };
     if (random.OneIn(3)) {
-      list.emplace_back(RandomShortestSize{{size + 1, side()}, most, interpolation, antialias});
+      add(RandomShortestSize{{size + 1, side()}, most});
     } else if (random.OneIn(3)) {
-      list.emplace_back(ScaleJitter{side(), side(), {0.1, 1.5}, interpolation, antialias});
+      add(ScaleJitter{side(), side(), {0.1, 1.5}});
     } else {
-      list.emplace_back(Resize{
-          .size = size, .antialias = antialias, .interpolation = interpolation, .max_size = most});
+      add(Resize{.size = size, .max_size = most});
     }
   }
   for (int n = random.Between(0, 4); n > 0; --n) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <random>
 #include <vector>
@@ -140,6 +141,7 @@ double SincOf(double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); }
 double Kernel(Interpolation interpolation, double x) {
   if (interpolation == Interpolation::kBox) return x > -0.5 && x <= 0.5 ? 1 : 0;
   x = std::abs(x);
+  if (interpolation == Interpolation::kBilinear) return std::max(0.0, 1 - x);
   if (interpolation == Interpolation::kLanczos) return x < 3 ? SincOf(x) * SincOf(x / 3) : 0;
   if (x >= 2) return 0;
   return x < 1 ? 1.5 * x * x * x - 2.5 * x * x + 1 : -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2;
@@ -233,6 +235,59 @@ TEST_P(Kernels, CountFromTheOtherEndIfReversed) {
     }
   }
 }
+
+class Torchvision : public ::testing::TestWithParam<Interpolation> {};
+
+// Weights are the exact ones, rounded to as many bits as let the largest fit; a part of the axis
+// has the shift of the whole.
+TEST_P(Torchvision, WeightsFitInto16Bits) {
+  Random random(5);
+  MemoryBudget budget(uint64_t{1} << 30);
+  AxisFilter filter(budget), whole(budget);
+  int widest = 0;
+  for (int n = 0; n < 300; ++n) {
+    AxisSpec spec{.in = random.Between(1, n % 10 == 0 ? 3000 : 300), .out = random.Between(1, 150)};
+    if (n == 0) spec = {.in = 65535, .out = 1};
+    if (n % 10 == 1) spec.in = random.Between(1, 3);
+    spec.count = spec.out;
+    spec.clip_end = spec.in;
+    spec.interpolation = GetParam();
+    spec.resampler = ResampledAs::kTorchvision;
+    spec.reversed = random.OneIn(2);
+    ASSERT_TRUE(whole.Compute(spec).ok());
+    spec.first_out = random.Between(0, spec.out - 1);
+    spec.count = random.Between(1, spec.out - spec.first_out);
+    ASSERT_TRUE(filter.Compute(spec).ok());
+    const int shift = filter.taps().shift;
+    ASSERT_EQ(shift, whole.taps().shift);
+    ASSERT_EQ(filter.taps().high, nullptr);
+    int largest = 0;
+    for (int i = 0; i < spec.out; ++i) {
+      int64_t size = 0;
+      for (const int weight : WeightsOf(whole, spec, i)) {
+        largest = std::max(largest, weight);
+        size += std::abs(weight);
+      }
+      ASSERT_LT(255 * size + (1 << (shift - 1)), int64_t{1} << 31) << spec.in << " → " << spec.out;
+    }
+    ASSERT_TRUE(shift == kFineShift || largest >= 1 << 14) << spec.in << " → " << spec.out;
+    for (int i = 0; i < spec.count; ++i) {
+      const std::vector<double> wanted = KernelWeights(spec, spec.first_out + i);
+      const std::vector<int> weights = WeightsOf(filter, spec, i);
+      for (size_t x = 0; x < wanted.size(); ++x) {
+        ASSERT_NEAR(weights[x], std::ldexp(wanted[x], shift), 0.5 + 1e-6)
+            << spec.in << " → " << spec.out << " output " << spec.first_out + i << " sample " << x;
+      }
+    }
+    widest = std::max(widest, shift);
+  }
+  EXPECT_EQ(widest, kFineShift);
+}
+
+INSTANTIATE_TEST_SUITE_P(AxisFilter, Torchvision,
+                         ::testing::Values(Interpolation::kBilinear, Interpolation::kBicubic,
+                                           Interpolation::kLanczos),
+                         [](const auto& info) { return NameOf(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(AxisFilter, Kernels,
                          ::testing::Values(Interpolation::kBicubic, Interpolation::kLanczos,

@@ -114,6 +114,7 @@ Resampling RandomTask(Random& random) {
                                                Interpolation::kBicubic, Interpolation::kLanczos,
                                                Interpolation::kBox};
   task.interpolation = kInterpolations[random.Between(0, 4)];
+  task.resampler = static_cast<ResampledAs>(random.Between(0, 2));
   task.reversed_columns = random.OneIn(2);
   task.reversed_rows = random.OneIn(2);
   return task;
@@ -143,9 +144,9 @@ void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resamplin
       << "×" << task.box.height << " resized " << task.resized.width << "×" << task.resized.height
       << " window " << task.window.x << "," << task.window.y << " " << task.window.width << "×"
       << task.window.height << " antialias " << task.antialias << " interpolation "
-      << static_cast<int>(task.interpolation) << " turn " << task.turn.transpose
-      << task.turn.mirror_columns << task.turn.mirror_rows << " " << NameOf(dtype) << " "
-      << NameOf(layout);
+      << static_cast<int>(task.interpolation) << " resampler " << static_cast<int>(task.resampler)
+      << " turn " << task.turn.transpose << task.turn.mirror_columns << task.turn.mirror_rows << " "
+      << NameOf(dtype) << " " << NameOf(layout);
 }
 
 TEST_P(OnTarget, ResamplerMatchesTheReference) {

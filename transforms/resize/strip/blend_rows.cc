@@ -1,6 +1,8 @@
 // Compiled once for each instruction set.
 #include "transforms/resize/strip/blend_rows.h"
 
+#include <type_traits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/strip/blend_rows.cc"
 #include <hwy/foreach_target.h>
@@ -22,10 +24,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Bytes = hn::CappedTag<uint8_t, kBlendRowsOver>;
 using Words = hn::Repartition<int16_t, Bytes>;
 using Sums = hn::Repartition<int32_t, Bytes>;
-using WordSums = FineSums<Words>;
 
-// kPairs: taps.pairs, or 0 for any number.
-template <int kPairs>
+// kPairs: taps.pairs, or 0 for any number. kFine: weights have high parts.
+template <bool kFine, int kPairs>
 void BlendAs(const RowBlend& b) {
   const Words d16;
   const Bytes d8;
@@ -37,10 +38,10 @@ void BlendAs(const RowBlend& b) {
   for (int output = b.first; output < b.first + b.count; ++output, out += b.out_stride) {
     const ptrdiff_t taps = ptrdiff_t{output} * 2 * pairs;
     const int16_t* HWY_RESTRICT weights = b.taps.weights + taps;
-    const int16_t* HWY_RESTRICT weights_high = b.taps.high + taps;
+    const int16_t* HWY_RESTRICT weights_high = kFine ? b.taps.high + taps : weights;
     const uint8_t* HWY_RESTRICT rows = b.source + (b.taps.starts[output] - b.top) * stride;
     for (ptrdiff_t x = 0; x < bytes; x += static_cast<ptrdiff_t>(hn::Lanes(d8))) {
-      WordSums s0, s1, s2, s3;
+      std::conditional_t<kFine, FineSums<Words>, PairSums<Words>> s0, s1, s2, s3;
       const uint8_t* row = rows + x;
       for (int p = 0; p < pairs; ++p, row += 2 * stride) {
         const hn::Vec<Words> w = WeightPair(d16, weights + 2 * p);
@@ -61,17 +62,23 @@ void BlendAs(const RowBlend& b) {
   }
 }
 
-void Blend(const RowBlend& b) {
+template <bool kFine>
+void BlendPairs(const RowBlend& b) {
   switch (b.taps.pairs) {
     case 2:
-      return BlendAs<2>(b);
+      return BlendAs<kFine, 2>(b);
     case 3:
-      return BlendAs<3>(b);
+      return BlendAs<kFine, 3>(b);
     case 4:
-      return BlendAs<4>(b);
+      return BlendAs<kFine, 4>(b);
     default:
-      return BlendAs<0>(b);
+      return BlendAs<kFine, 0>(b);
   }
+}
+
+void Blend(const RowBlend& b) {
+  if (b.taps.high != nullptr) return BlendPairs<true>(b);
+  BlendPairs<false>(b);
 }
 
 #endif

@@ -19,7 +19,7 @@ struct RowBlend {
   ptrdiff_t source_stride = 0;
   int top = 0;
 
-  AxisTaps taps;  // with high parts; outputs [first, first + count) are computed, in this order
+  AxisTaps taps;  // outputs [first, first + count) are computed, in this order
   int first = 0;
   int count = 0;
 

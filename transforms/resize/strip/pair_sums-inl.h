@@ -53,6 +53,8 @@ class PairSums {
 #endif
     first_ = hwy::HWY_NAMESPACE::ReorderWidenMulAccumulate(Sums(), a, b, first_, second_);
   }
+  // As FineSums, for weights that have no high part.
+  HWY_INLINE void Add(WordsVec a, WordsVec low, WordsVec) { Add(a, low); }
   HWY_INLINE SumsVec Total() const {
     return hwy::HWY_NAMESPACE::RearrangeToOddPlusEven(first_, second_);
   }

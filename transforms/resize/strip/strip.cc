@@ -157,6 +157,7 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
   for (int i = 0; i < n; ++i) {
     const ptrdiff_t taps = static_cast<ptrdiff_t>(x + i) * 2 * pairs;
     const int16_t* weights = s.columns.weights + taps;
+    const int16_t* weights_high = kFine ? s.columns.high + taps : weights;
     const int16_t* pixel = first + (s.columns.starts[x + i] - s.columns.starts[x]) * kPixel;
     uint8_t* to = mixed + (s.mirror ? kStripPixels - 1 - i : i) * kPixel;
     for (size_t lane = 0; lane < static_cast<size_t>(kPixel); lane += hn::Lanes(d16)) {
@@ -165,14 +166,9 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
       for (int p = 0; p < pairs; ++p, column += 2 * kPixel) {
         const hn::Vec<Words> w = WeightPair(Words(), weights + 2 * p);
         const hn::Vec<Words> a = hn::Load(d16, column), b = hn::Load(d16, column + kPixel);
-        if constexpr (kFine) {
-          const hn::Vec<Words> w_high = WeightPair(Words(), s.columns.high + taps + 2 * p);
-          low.Add(hn::InterleaveLower(d16, a, b), w, w_high);
-          high.Add(hn::InterleaveUpper(d16, a, b), w, w_high);
-        } else {
-          low.Add(hn::InterleaveLower(d16, a, b), w);
-          high.Add(hn::InterleaveUpper(d16, a, b), w);
-        }
+        const hn::Vec<Words> w_high = WeightPair(Words(), weights_high + 2 * p);
+        low.Add(hn::InterleaveLower(d16, a, b), w, w_high);
+        high.Add(hn::InterleaveUpper(d16, a, b), w, w_high);
       }
       const auto both =
           hn::ReorderDemote2To(d16, low.Rounded(half, shift), high.Rounded(half, shift));

@@ -36,9 +36,9 @@ struct Strip {
   int top = 0;    // which row (as rows.starts counts) plane[] points at
   int width = 0;  // pixels per row from plane[] on; kStripOverread bytes after them may be read
 
-  AxisTaps rows;     // vertical weights, without high parts; this strip is outputs [first_row,
+  AxisTaps rows;     // vertical weights that do not overshoot; this strip is outputs [first_row,
                      // first_row + row_count)
-  AxisTaps columns;  // horizontal weights; if they have high parts, results can overshoot
+  AxisTaps columns;  // horizontal weights
   int first_row = 0;
   int row_count = 0;  // 1…kStripRows
 

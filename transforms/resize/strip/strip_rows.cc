@@ -158,9 +158,12 @@ struct AlongSum {
   hn::Vec<Sums> low, high;
 };
 
-// kFine: weights have high parts, and results can lie outside 0…255.
-template <int kPairs, int kChannels, bool kNarrow, bool kFine>
+// Which weights AxisTaps has: neither `high` nor `overshoots`, the latter, or both.
+enum class Kind { kExact, kOvershoots, kFine };
+
+template <int kPairs, int kChannels, bool kNarrow, Kind kKind>
 HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group group) {
+  constexpr bool kFine = kKind == Kind::kFine;
   using Pair = AlongPair<kFine>;
   const Words d16;
   const int shift = s.columns.shift + MiddleBits(s.columns.shift);
@@ -189,7 +192,7 @@ HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group grou
       }
       if constexpr (kChannels == 3) {
         if (plane == 0) {
-          if constexpr (kFine) ClampToBytes(sums);
+          if constexpr (kKind != Kind::kExact) ClampToBytes(sums);
           StoreMixed(sums, out);
           continue;
         }
@@ -214,46 +217,47 @@ void EmitShare(const Strip& s, Group group) {
 }
 
 // DemoteTo clamps, so that only interleaved channels are clamped here.
-template <int kPairs, int kChannels, bool kNarrow, bool kFine>
+template <int kPairs, int kChannels, bool kNarrow, Kind kKind>
 void ResampleAs(const Strip& s) {
   const ResampledRows rows = RowsOf(s);
   for (Group group; group.first < s.row_count; group.first += kRowsTogether) {
     group.count = std::min(kRowsTogether, s.row_count - group.first);
     BlendDownAny(s, group);
-    BlendAlong<kPairs, kChannels, kNarrow, kFine>(s, rows, group);
+    BlendAlong<kPairs, kChannels, kNarrow, kKind>(s, rows, group);
     if (s.leaving.rows != 0) EmitShare(s, group);
   }
 }
 
-template <int kPairs, int kChannels, bool kFine>
+template <int kPairs, int kChannels, Kind kKind>
 void ResamplePairs(const Strip& s) {
-  return s.along.narrow ? ResampleAs<kPairs, kChannels, true, kFine>(s)
-                        : ResampleAs<kPairs, kChannels, false, kFine>(s);
+  return s.along.narrow ? ResampleAs<kPairs, kChannels, true, kKind>(s)
+                        : ResampleAs<kPairs, kChannels, false, kKind>(s);
 }
 
-template <int kChannels, bool kFine>
+template <int kChannels, Kind kKind>
 void ResampleChannels(const Strip& s) {
   switch (s.columns.pairs) {
     case 1:
-      return ResamplePairs<1, kChannels, kFine>(s);
+      return ResamplePairs<1, kChannels, kKind>(s);
     case 2:
-      return ResamplePairs<2, kChannels, kFine>(s);
+      return ResamplePairs<2, kChannels, kKind>(s);
     case 3:
-      return ResamplePairs<3, kChannels, kFine>(s);
+      return ResamplePairs<3, kChannels, kKind>(s);
     default:
-      return ResamplePairs<0, kChannels, kFine>(s);
+      return ResamplePairs<0, kChannels, kKind>(s);
   }
 }
 
-template <bool kFine>
+template <Kind kKind>
 void ResampleAny(const Strip& s) {
-  s.channels == 1 ? ResampleChannels<1, kFine>(s) : ResampleChannels<3, kFine>(s);
+  s.channels == 1 ? ResampleChannels<1, kKind>(s) : ResampleChannels<3, kKind>(s);
 }
 
 bool CanBlendRows() { return true; }
 
 void ResampleRows(const Strip& s) {
-  s.columns.high != nullptr ? ResampleAny<true>(s) : ResampleAny<false>(s);
+  if (s.columns.high != nullptr) return ResampleAny<Kind::kFine>(s);
+  s.columns.overshoots ? ResampleAny<Kind::kOvershoots>(s) : ResampleAny<Kind::kExact>(s);
 }
 
 #endif
