@@ -202,13 +202,16 @@ namespace {
 Error WithRoomForObjects(Error error, const LoaderOptions& options,
                          const std::vector<ColumnSpec>& columns) {
   uint64_t all = 0, of_objects = 0;
+  uint32_t room = 0;
   for (const ColumnSpec& column : columns) {
     all += column.row_bytes();
+    room = std::max(room, column.max_objects);
     if (column.is_ragged()) of_objects += column.row_bytes();
   }
   if (error.code != Code::kResourceExhausted || of_objects <= all / 2) return error;
-  error.cause += "; each row has room for " + std::to_string(options.source->max_objects()) +
-                 " objects, the most of any sample";
+  const uint32_t times = room / std::max(options.source->max_objects(), 1u);
+  error.cause += "; each row has room for " + std::to_string(room) + " objects, " +
+                 (times > 1 ? std::to_string(times) + " times " : "") + "the most of any sample";
   return error;
 }
 

@@ -360,9 +360,19 @@ TEST_F(ProducerObjects, MustFitIntoTheBudget) {
   options.runtime = Runtime::Create(runtime).value();
   const Error error = RefusalOfObjects(options);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
-  EXPECT_THAT(error.cause, HasSubstr("each row has room for 1000000 objects"));
+  EXPECT_THAT(error.cause,
+              HasSubstr("each row has room for 1000000 objects, the most of any sample"));
   ASSERT_FALSE(error.changes.empty());
   EXPECT_GT(error.changes[0].least, uint64_t{7} * 8 * 1'000'000);
+  const std::vector<std::array<float, 4>> boxes(1'000'000);
+  column.data = boxes.data();
+  column.dtype = DType::kF32;
+  column.row_shape = {4};
+  column.kind = Field::Kind::kBoxes;
+  options.source = PhotosWith({column});
+  options.transforms = {Mosaic{.size = 16}};
+  EXPECT_THAT(RefusalOfObjects(options).cause,
+              HasSubstr("room for 4000000 objects, 4 times the most of any sample"));
 }
 
 }  // namespace
