@@ -143,6 +143,7 @@ class Images {
   std::optional<size_t> crop_;      // index of the last crop since the start or first resampling
   std::optional<size_t> step_;      // index of the last transform that cannot be fused
   std::optional<size_t> colour_;    // likewise, of padding that a resampling can follow
+  std::optional<size_t> pastes_;    // index of the CopyPaste
   std::optional<Surroundings> surrounded_;  // the last padding of the image
 };
 
@@ -511,7 +512,7 @@ class Compiler : private Images {
     if (size_ != other.size_) size_.reset();
     most_ = most_ && other.most_ ? std::optional(Largest(*most_, *other.most_)) : std::nullopt;
     for (const auto member :
-         {&Images::resample_, &Images::crop_, &Images::step_, &Images::colour_}) {
+         {&Images::resample_, &Images::crop_, &Images::step_, &Images::colour_, &Images::pastes_}) {
       if (!(this->*member)) this->*member = other.*member;
     }
     if (!surrounded_) {
@@ -769,7 +770,6 @@ class Compiler : private Images {
   std::optional<size_t> erasing_;
   std::optional<size_t> pad_to_;
   std::optional<size_t> converted_;  // index of the last ConvertBoundingBoxFormat
-  std::optional<size_t> pastes_;     // index of the CopyPaste
   std::vector<ExecutionSite> sites_;
   bool tile_has_pixels_ = false;  // a transform has read or changed them
   bool tile_differs_ = false;     // in size, from image to image

@@ -429,7 +429,10 @@ std::string RefusalOf(std::vector<Transform> list, const PlanOptions& options = 
 TEST(CopyPaste, IsRefusedWithoutWhatItNeeds) {
   const CenterCrop crop{9, 9};
   EXPECT_EQ(RefusalOf({crop, RandomApply{{CopyPaste{}}, 0.5}}), "");
+  EXPECT_EQ(RefusalOf({crop, RandomChoice{{CopyPaste{0.2}, CopyPaste{1}}, {}}}), "");
   EXPECT_THAT(RefusalOf({crop, CopyPaste{}, CopyPaste{}}), HasSubstr("Remove one"));
+  EXPECT_THAT(RefusalOf({crop, RandomApply{{CopyPaste{}}, 0.5}, CopyPaste{}}),
+              HasSubstr("Remove one"));
   EXPECT_THAT(RefusalOf({CopyPaste{}, RandomResizedCrop{9, 9}}), HasSubstr("transforms[0]"));
   EXPECT_THAT(RefusalOf({Mosaic{.size = 9}, CopyPaste{}}), HasSubstr("all pixels of a row"));
   PlanOptions options = Options();
