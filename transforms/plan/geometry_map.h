@@ -11,8 +11,8 @@ namespace stoker {
 
 // Point (x, y) of the image as viewed is at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) /
 // (m[6] x + m[7] y + m[8]) of the row. The last three numbers are 0, 0 and 1 unless a
-// RandomPerspective was drawn. Coordinates are continuous, as those of torchvision's boxes: pixel i
-// covers [i, i + 1].
+// RandomPerspective or a Mosaic's perspective was drawn. Coordinates are continuous, as those of
+// torchvision's boxes: pixel i covers [i, i + 1].
 using GeometryMap = std::array<double, 9>;
 
 struct MapPoint {
@@ -39,7 +39,7 @@ GeometryMap MapToRow(const DrawnSample& drawn);
 // Removes the rest of a polygon, if it has any, by the algorithm of Sutherland and Hodgman.
 void CutTo(const HalfPlane& side, std::vector<MapPoint>& polygon);
 
-// Sets `horizons` to a half-plane of the image for each RandomPerspective that was drawn, in which
+// Sets `horizons` to a half-plane of the image for each step with a perspective, in which
 // all lies that the row shows. Beyond it the map's divisor may be zero or negative, and MapToRow
 // may move points into the row that it does not show. Polygons are cut to them in this order.
 void FindHorizons(const DrawnSample& drawn, std::vector<HalfPlane>& horizons);

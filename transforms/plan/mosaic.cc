@@ -19,10 +19,41 @@ Rect Between(int left, int top, int right, int bottom) {
   return {left, top, right - left, bottom - top};
 }
 
+GeometryMap About(double x, double y, const GeometryMap& map) {
+  return Then(Then(Shift(-x, -y), map), Shift(x, y));
+}
+
+// Returns the map whose fixed point is the middle, from there.
+GeometryMap CentredTurnOf(const DrawnMosaic& drawn) {
+  const auto [a, b, c, d, e, f] = Rotation(-drawn.degrees);
+  const GeometryMap perspective{1, 0, 0, 0, 1, 0, drawn.x_perspective, drawn.y_perspective, 1};
+  const GeometryMap turn{a, b, c, d, e, f, 0, 0, 1};
+  const GeometryMap shear{1, Tangent(drawn.x_shear), 0, Tangent(drawn.y_shear), 1, 0, 0, 0, 1};
+  return Then(perspective, Then(turn, shear));
+}
+
+// Draws the perspective, and weakens it if the horizon would come near the canvas or the row.
+void DrawPerspective(const Mosaic& mosaic, RandomStream& random, DrawnMosaic& drawn) {
+  constexpr double kLeastDivisor = 0.1;
+  double x = random.Uniform(-mosaic.perspective, mosaic.perspective) / drawn.scale;
+  double y = random.Uniform(-mosaic.perspective, mosaic.perspective) / drawn.scale;
+  const GeometryMap back = TurnBackOf(drawn);
+  double most = (std::abs(x) + std::abs(y)) * mosaic.size * drawn.scale;  // what divisors lack of 1
+  for (const double across : {0, mosaic.size}) {
+    for (const double down : {0, mosaic.size}) {
+      const MapPoint corner = Moved(back, across, down);
+      most = std::max(most, x * (corner.x - drawn.middle_x) + y * (corner.y - drawn.middle_y));
+    }
+  }
+  const double times = std::min(1.0, (1 - kLeastDivisor) / std::max(most, 1e-9));
+  drawn.x_perspective = x * times;
+  drawn.y_perspective = y * times;
+}
+
 // Returns the pixels that are in the row after it was turned, and one more around them.
 Rect ViewOf(const DrawnMosaic& drawn, int size) {
   if (!drawn.turns()) return {0, 0, size, size};
-  const GeometryMap back = Inverse(TurnOf(drawn));
+  const GeometryMap back = TurnBackOf(drawn);
   double left = drawn.middle_x, top = drawn.middle_y, right = left, bottom = top;
   for (const double x : {0, size}) {
     for (const double y : {0, size}) {
@@ -69,15 +100,16 @@ DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random) {
   drawn.degrees = random.Uniform(-mosaic.degrees, mosaic.degrees);
   drawn.x_shear = random.Uniform(-mosaic.shear, mosaic.shear);
   drawn.y_shear = random.Uniform(-mosaic.shear, mosaic.shear);
+  DrawPerspective(mosaic, random, drawn);
   return drawn;
 }
 
 GeometryMap TurnOf(const DrawnMosaic& drawn) {
-  const auto [a, b, c, d, e, f] = Rotation(-drawn.degrees);
-  const GeometryMap turn{a, b, c, d, e, f, 0, 0, 1};
-  const GeometryMap shear{1, Tangent(drawn.x_shear), 0, Tangent(drawn.y_shear), 1, 0, 0, 0, 1};
-  return Then(Then(Shift(-drawn.middle_x, -drawn.middle_y), Then(turn, shear)),
-              Shift(drawn.middle_x, drawn.middle_y));
+  return About(drawn.middle_x, drawn.middle_y, CentredTurnOf(drawn));
+}
+
+GeometryMap TurnBackOf(const DrawnMosaic& drawn) {
+  return About(drawn.middle_x, drawn.middle_y, Inverse(CentredTurnOf(drawn)));
 }
 
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
@@ -110,8 +142,10 @@ PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t 
 
 std::array<HalfPlane, 2> CornerOf(const DrawnMosaic& drawn, uint32_t part) {
   if (!drawn.several) return {HalfPlane{0, 0, 1}, HalfPlane{0, 0, 1}};
-  const auto [a, b, c, d, e, f, g, h, one] = Inverse(TurnOf(drawn));
-  std::array<HalfPlane, 2> corner{HalfPlane{a, b, c - drawn.x}, HalfPlane{d, e, f - drawn.y}};
+  const auto [a, b, c, d, e, f, g, h, i] = TurnBackOf(drawn);
+  const double x = drawn.x, y = drawn.y;
+  std::array<HalfPlane, 2> corner{HalfPlane{a - x * g, b - x * h, c - x * i},
+                                  HalfPlane{d - y * g, e - y * h, f - y * i}};
   for (double& number : corner[0]) number *= part % 2 != 0 ? 1 : -1;
   for (double& number : corner[1]) number *= part / 2 != 0 ? 1 : -1;
   return corner;

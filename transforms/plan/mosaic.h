@@ -22,12 +22,18 @@ struct DrawnMosaic {
   // All that is above is where it is before the row is turned about this point and sheared.
   double middle_x = 0, middle_y = 0;
   double degrees = 0, x_shear = 0, y_shear = 0;
+  // Before that, distances from this point are divided by 1 + these, each times a coordinate. The
+  // divisor is at least 0.1 on the canvas, and at most 10 in the row.
+  double x_perspective = 0, y_perspective = 0;
 
-  bool turns() const { return degrees != 0 || x_shear != 0 || y_shear != 0; }
+  bool turns() const {
+    return degrees != 0 || x_shear != 0 || y_shear != 0 || x_perspective != 0 || y_perspective != 0;
+  }
 };
 DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random);
-// Returns where points of the row are moved when it is turned and sheared.
+// Returns where points of the row are moved when it is turned and sheared, and the map back.
 GeometryMap TurnOf(const DrawnMosaic& drawn);
+GeometryMap TurnBackOf(const DrawnMosaic& drawn);
 
 // The rectangles of one of the images.
 struct PlacedImage {

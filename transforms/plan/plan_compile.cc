@@ -594,7 +594,7 @@ class Compiler : private Images {
     if (!options_.objects.empty()) TRY(CheckBoxes());
     SetSize({t.size, t.size});
     TRY(Resample());
-    if (t.degrees == 0 && t.shear == 0) return {};
+    if (t.degrees == 0 && t.shear == 0 && t.perspective == 0) return {};
     step_ = index_;
     const int most = static_cast<int>(std::ceil(t.size * (1 + t.scale))) + 1;
     tile_ = {most, most};  // of one of the images, with edges repeated

@@ -367,7 +367,7 @@ class Plan::Drawing {
   void Turn(const Mosaic& t, const DrawnMosaic& drawn, Rect seen, const Rect& part) {
     const Rect image{0, 0, seen.width, seen.height};
     if (IsEmpty(seen)) {  // a pixel next to the image
-      seen = {0, 0, 1, 1};
+      seen = {static_cast<int>(drawn.middle_x), static_cast<int>(drawn.middle_y), 1, 1};
       geometry_.window = {geometry_.resized.width, geometry_.resized.height, 1, 1};
     }
     if (drawn.several) {
@@ -380,10 +380,12 @@ class Plan::Drawing {
     };
     const auto [x, y] = middle(part);
     const auto [from_x, from_y] = middle(seen);
-    const GeometryMap back =
-        Then(Then(Shift(x, y), Inverse(TurnOf(drawn))), Shift(-from_x, -from_y));
+    GeometryMap back = Then(Then(Shift(x, y), TurnBackOf(drawn)), Shift(-from_x, -from_y));
+    const double divisor = back[8];
+    for (double& number : back) number /= divisor;
     Affine step{.interpolation = Interpolation::kBilinear, .fill = t.fill};
     std::copy_n(back.begin(), 6, step.matrix.begin());
+    step.divisor = {back[6], back[7]};
     step.size = part.size();
     Push(step);
     size_ = part.size();

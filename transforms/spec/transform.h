@@ -140,9 +140,11 @@ struct ScaleJitter {
 // along each axis: the own image above and to the left of it, then to the right, below, and both.
 // The row is a window of the canvas, which is turned about its middle by ± degrees, sheared by ±
 // shear degrees along both axes (of which the product of the tangents is below 1, so that no row is
-// mirrored), scaled by 1 ± scale and moved by ± translate, shares of `size`. With
-// probability 1 − p the own image alone is in the middle, and all else likewise. `fill` is where no
-// image is.
+// mirrored), scaled by 1 ± scale and moved by ± translate, shares of `size`. Before it is turned,
+// the point (x, y) of the canvas, from its middle, is divided by 1 + ax + by, with a and b in
+// ± perspective, weakened alike if that would be below 0.1 on the canvas or over 10 in the row.
+// With probability 1 − p the own image alone is in the middle, and all else likewise. `fill` is
+// where no image is.
 //
 // Objects are those of all four, with boxes clamped to the canvas and then to the row. They are
 // dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at
@@ -156,6 +158,7 @@ struct Mosaic {
   double p = 1;
   double degrees = 0;
   double shear = 0;
+  double perspective = 0;
 };
 
 // Swaps left and right with probability p.

@@ -1372,8 +1372,8 @@ TransformRow Row(const Mosaic&) {
           "resamples. The images are scaled so that their longer sides are `size`, and meet at a "
           "random point in the middle half of a canvas of twice the size. A row is a random window "
           "of the canvas. Each image is decoded where it is visible, resampled once, and written "
-          "to its place in the row. With `degrees` or `shear` it is then turned, which resamples "
-          "it again.\n\n"
+          "to its place in the row. With `degrees`, `shear` or `perspective` it is then turned, "
+          "which resamples it again.\n\n"
           "Batches have the objects of all four, in the order of the images, with boxes clamped. "
           "Objects are dropped if their boxes have a side of at most 2 pixels, sides in a ratio "
           "of at least 100, or at most a tenth of the area that they had on the canvas. Samples "
@@ -1397,7 +1397,11 @@ TransformRow Row(const Mosaic&) {
                               "0 to 180: the images are turned by up to as many, either way."),
           Single<&T::shear>("real", {.name = "shear", .low = 0, .high = 30},
                             "0 to 30 degrees: the images are sheared by up to as many, along each "
-                            "axis and either way.")}};
+                            "axis and either way."),
+          Single<&T::perspective>(
+              "real", {.name = "perspective", .low = 0, .high = 0.01},
+              "0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this "
+              "much for each pixel from it, along each axis and either way.")}};
 }
 
 // ----

@@ -989,8 +989,8 @@ class Mosaic(Transform):
     First in a loader's list, it gives rows their size; no transform after it crops or resamples. The images
     are scaled so that their longer sides are `size`, and meet at a random point in the middle half of a
     canvas of twice the size. A row is a random window of the canvas. Each image is decoded where it is
-    visible, resampled once, and written to its place in the row. With `degrees` or `shear` it is then
-    turned, which resamples it again.
+    visible, resampled once, and written to its place in the row. With `degrees`, `shear` or `perspective`
+    it is then turned, which resamples it again.
 
     Batches have the objects of all four, in the order of the images, with boxes clamped. Objects are
     dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a
@@ -1005,6 +1005,8 @@ class Mosaic(Transform):
         p: of four images, 0 to 1; otherwise the sample's own alone is in the middle, and all else likewise.
         degrees: 0 to 180: the images are turned by up to as many, either way.
         shear: 0 to 30 degrees: the images are sheared by up to as many, along each axis and either way.
+        perspective: 0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this much for
+            each pixel from it, along each axis and either way.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -1017,6 +1019,7 @@ class Mosaic(Transform):
     p: float = 1.0
     degrees: float = 0.0
     shear: float = 0.0
+    perspective: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ def mosaic_of(monkeypatch, labels, n, mosaic, warp):
     x = (mosaic["x"] - middle[0]) / factor + SIZE
     y = (mosaic["y"] - middle[1]) / factor + SIZE
     numbers = [0, *(parts.get(part, 0) for part in (1, 2, 3)), round(y), round(x)]
-    numbers += [0, 0, mosaic["degrees"], factor, *mosaic["shear"], middle[0] / SIZE, middle[1] / SIZE]
+    numbers += [*mosaic["perspective"], mosaic["degrees"], factor, *mosaic["shear"]]
+    numbers += [middle[0] / SIZE, middle[1] / SIZE]
     monkeypatch.setattr(augment, "random", Given(numbers))
     made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
     return of_labels(Centred(**warp, size=(SIZE, SIZE))(made))
@@ -129,7 +130,10 @@ WARPS = [
     {"scale": 0.5, "translate": 0.1},
     {"degrees": 10.0},
     {"degrees": 180.0, "shear": 20.0},
+    {"perspective": 0.001},
+    {"degrees": 10.0, "perspective": 0.0005},
 ]
+STILL = {"degrees": 0.0, "translate": 0.0, "scale": 0.0, "shear": 0.0, "perspective": 0.0}
 
 
 @pytest.mark.skipif(not DRAW_PLAN.exists(), reason=f"{DRAW_PLAN} is not built")
@@ -137,14 +141,15 @@ WARPS = [
 @pytest.mark.parametrize("warp", WARPS, ids=str)
 def test_mosaic(scenes, monkeypatch, warp, own_sizes):
     """With `own_sizes`, the images are resized as Ultralytics' data sets do."""
-    warp = {"degrees": 0.0, "translate": 0.0, "scale": 0.0, "shear": 0.0, **warp}
-    scaled, turned = warp["scale"] > 0, warp["degrees"] > 0
+    warp = {**STILL, **warp}
+    scaled, turned = warp["scale"] > 0, warp["degrees"] > 0 or warp["perspective"] > 0
     options = {"size": SIZE, **warp}
     draws = drawn([{"name": "Mosaic", **options}], SIZE, SIZE, len(scenes))
     rounding = (math.ceil, cv2.INTER_NEAREST) if own_sizes else (round, cv2.INTER_NEAREST_EXACT)
     labels = Labels(scenes, *rounding)
     how = "sides rounded up" if own_sizes else "the same sides"
-    comparison = Comparison(f"Mosaic, scale {warp['scale']}, degrees {warp['degrees']}, {how}")
+    named = ", ".join(f"{name} {most}" for name, most in warp.items() if most > 0)
+    comparison = Comparison(f"Mosaic, {named or 'scale 1'}, {how}")
     differing = 0
     for n, row in enumerate(rows_of(scenes, [stoker.Mosaic(**options)])):
         samples = [each["sample"] for each in draws[n]["mosaic"]["images"]]

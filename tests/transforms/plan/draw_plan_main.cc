@@ -136,6 +136,7 @@ Json Described(const Mosaic& mosaic, const DrawKey& key, const RowSamples& image
           {"middle", {drawn.middle_x, drawn.middle_y}},
           {"degrees", drawn.degrees},
           {"shear", {drawn.x_shear, drawn.y_shear}},
+          {"perspective", {drawn.x_perspective * drawn.scale, drawn.y_perspective * drawn.scale}},
           {"images", parts}};
 }
 

@@ -55,6 +55,7 @@ Mosaic RandomTurned(Random& random, int most = 70) {
   Mosaic mosaic = RandomMosaic(random, most);
   mosaic.degrees = random.OneIn(2) ? 10 : 180;
   mosaic.shear = random.OneIn(2) ? 0 : 20;
+  mosaic.perspective = random.OneIn(2) ? 0 : 0.01;
   return mosaic;
 }
 
@@ -229,7 +230,7 @@ TEST(Mosaic, EqualsTheCanvas) { testing::ForEachTarget(EqualTheCanvas); }
 
 // ---- Turned rows.
 
-// Moves (x, y), relative to the middle, to (a x + b y, c x + d y).
+// Moves (x, y), relative to the middle, to (a x + b y, c x + d y) / (1 + g x + h y).
 struct Turn {
   explicit Turn(const DrawnMosaic& drawn) {
     const double radians = drawn.degrees * kPi / 180;
@@ -239,8 +240,20 @@ struct Turn {
     b = std::sin(radians) + x_shear * std::cos(radians);
     c = y_shear * std::cos(radians) - std::sin(radians);
     d = y_shear * std::sin(radians) + std::cos(radians);
+    g = drawn.x_perspective;
+    h = drawn.y_perspective;
   }
-  double a, b, c, d;
+  std::array<double, 2> Moved(double x, double y) const {
+    const double divisor = 1 + g * x + h * y;
+    return {(a * x + b * y) / divisor, (c * x + d * y) / divisor};
+  }
+  std::array<double, 2> MovedBack(double x, double y) const {
+    const double determinant = a * d - b * c;
+    const double u = (d * x - b * y) / determinant, v = (a * y - c * x) / determinant;
+    const double divisor = 1 - g * u - h * v;
+    return {u / divisor, v / divisor};
+  }
+  double a, b, c, d, g, h;
 };
 
 // The row of a turned mosaic: the canvas at the window's scale, sampled in binary64. `near`: the
@@ -261,15 +274,13 @@ Naive TurnedTwin(const Mosaic& mosaic, const DrawKey& key, const std::vector<Nai
     for (Rect* rect : {&at.whole, &at.kept}) rect->x += around, rect->y += around;
     Paste(larger, at, images[part], canvas);
   }
-  const auto [a, b, c, d] = Turn(drawn);
-  const double divisor = a * d - b * c;
+  const Turn turn(drawn);
   row.pixels.resize(static_cast<size_t>(3 * size * size));
   near.resize(static_cast<size_t>(size * size));
   for (int y = 0; y < size; ++y) {
     for (int x = 0; x < size; ++x) {
-      const double u = x + 0.5 - drawn.middle_x, v = y + 0.5 - drawn.middle_y;
-      const double at_x = drawn.middle_x + (d * u - b * v) / divisor;
-      const double at_y = drawn.middle_y + (a * v - c * u) / divisor;
+      const auto [u, v] = turn.MovedBack(x + 0.5 - drawn.middle_x, y + 0.5 - drawn.middle_y);
+      const double at_x = drawn.middle_x + u, at_y = drawn.middle_y + v;
       near[static_cast<size_t>(y * size + x)] =
           drawn.several && (std::abs(at_x - drawn.x) < 1 || std::abs(at_y - drawn.y) < 1);
       const double left = at_x - 0.5 + around, top = at_y - 0.5 + around;
@@ -302,6 +313,7 @@ void ShowTheTurnedCanvas() {
     mosaic.translate = 0.1;
     mosaic.degrees = random.OneIn(3) ? 0 : random.Between(1, 180);
     mosaic.shear = mosaic.degrees > 0 && random.OneIn(2) ? 0 : random.Between(1, 30);
+    mosaic.perspective = random.OneIn(2) ? 0 : 0.005;
     const Layout layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     const Plan plan =
         Plan::Compile({mosaic}, {.layout = layout, .read_later = random.OneIn(2)}).value();
@@ -334,6 +346,47 @@ void ShowTheTurnedCanvas() {
 
 TEST(Mosaic, TurnedRowsShowTheTurnedCanvas) { testing::ForEachTarget(ShowTheTurnedCanvas); }
 
+// All that rows show, and all of their canvas, is before the horizon.
+TEST(Mosaic, ThePerspectiveIsWeakenedBeforeTheHorizon) {
+  Random random(5);
+  int weakened = 0;
+  double least = 1;
+  for (int n = 0; n < 2000; ++n) {
+    const Mosaic mosaic{.size = 640,
+                        .scale = 0.1 * random.Between(0, 9),
+                        .translate = random.OneIn(3) ? 1.0 : 0.1,
+                        .degrees = random.OneIn(2) ? 0.0 : 180.0,
+                        .shear = random.OneIn(2) ? 0.0 : 30.0,
+                        .perspective = random.OneIn(2) ? 0.0005 : 0.01};
+    RandomStream stream({1, 2, static_cast<uint64_t>(n)}, 0);
+    const DrawnMosaic drawn = DrawMosaic(mosaic, stream);
+    const GeometryMap turn = TurnOf(drawn), back = TurnBackOf(drawn);
+    const double half = 640 * drawn.scale;
+    double of_sample = 1;
+    for (const double x : {-1, 1}) {
+      for (const double y : {-1, 1}) {
+        of_sample =
+            std::min(of_sample, 1 + half * (x * drawn.x_perspective + y * drawn.y_perspective));
+        const double corner_x = 320 + 320 * x, corner_y = 320 + 320 * y;
+        const MapPoint from = Moved(back, corner_x, corner_y), again = Moved(turn, from.x, from.y);
+        EXPECT_NEAR(again.x, corner_x, 1e-6);
+        EXPECT_NEAR(again.y, corner_y, 1e-6);
+        of_sample = std::min(of_sample, back[6] * corner_x + back[7] * corner_y + back[8]);
+      }
+    }
+    ASSERT_GT(of_sample, 0.1 - 1e-9);
+    weakened += of_sample < 0.1 + 1e-9;
+    least = std::min(least, of_sample);
+    EXPECT_LE(std::abs(drawn.x_perspective) * drawn.scale, mosaic.perspective);
+    if (mosaic.perspective == 0.0005 && drawn.scale > 0.9 && mosaic.translate == 0.1 &&
+        mosaic.shear == 0) {
+      EXPECT_GT(of_sample, 0.1 + 1e-9);
+    }
+  }
+  EXPECT_GT(weakened, 500);
+  EXPECT_NEAR(least, 0.1, 1e-6);
+}
+
 // Compares what a workspace holds for turned rows with what it holds for others.
 TEST(Mosaic, TurnedRowsNeedNoMoreMemoryThanTheySay) {
   Random random(3);
@@ -354,6 +407,7 @@ TEST(Mosaic, TurnedRowsNeedNoMoreMemoryThanTheySay) {
   const Plan plain = Plan::Compile({mosaic}).value();
   mosaic.degrees = 180;
   mosaic.shear = 30;
+  mosaic.perspective = 0.01;
   const Plan turned = Plan::Compile({mosaic}).value();
   EXPECT_EQ(plain.extra_bytes(), 0u);
   EXPECT_GT(peak_of(turned), peak_of(plain));
@@ -593,9 +647,8 @@ void AddMoved(const MosaicObjects& from, const Pasted& at, ImageSize image, int 
   const Turn turn(drawn);
   const auto turned = [&](double x, double y) {
     if (!drawn.turns()) return std::array{x, y};
-    const double u = x - drawn.middle_x, v = y - drawn.middle_y;
-    return std::array{drawn.middle_x + turn.a * u + turn.b * v,
-                      drawn.middle_y + turn.c * u + turn.d * v};
+    const auto [u, v] = turn.Moved(x - drawn.middle_x, y - drawn.middle_y);
+    return std::array{drawn.middle_x + u, drawn.middle_y + v};
   };
   for (size_t i = 0; i < from.boxes.size(); ++i) {
     const BoxRow& b = from.boxes[i];
