@@ -257,9 +257,12 @@ class Decoder::DecodingTurn {
       rows.status = decoder_.source_.CheckViewed(id, rows.viewed);
     }
     if (!rows.status.ok()) {
-      rows.status = InFile(std::move(rows.status).error(), sample, rows.piece);
+      rows.status = InFile(std::move(rows.status).error(), sample, rows.failed);
     }
     if (sample.other_reads.empty()) return FinishSample(rows.tag, 0, std::move(rows.status));
+    if (rows.failed != rows.piece) {  // which was finished without an error
+      decoder_.samples_[rows.tag].read_of(rows.failed).status = std::exchange(rows.status, {});
+    }
     FinishPiece(rows.tag, rows.piece, rows.viewed, std::move(rows.status));
   }
 

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/result/try.h"
 #include "transforms/augment/emit_tile.h"
@@ -30,6 +33,10 @@ namespace {
 // Returns the address of the first pixel of a part of a row.
 uint8_t* PixelOf(const RowFormat& format, void* row, const Rect& part) {
   return static_cast<uint8_t*>(row) + part.y * format.down + part.x * format.along;
+}
+
+PixelOutput CanvasOutput(const Tile& tile, bool gray) {
+  return {.row = tile.pixels, .layout = Layout::kNchw, .row_size = tile.size, .gray = gray};
 }
 
 }  // namespace
@@ -120,6 +127,7 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   const StageWatch watch(workspace, times);
   TRY(CheckSides(image.size));
   ImageContext& context = workspace.contexts[0];
+  if (key.part == 0) context.views[0].on_canvas = 0;
   EncodedImage unencoded{.key = key, .to = to};
   if (options_.dtype == DType::kU16) {
     ViewContext& view = context.views[0];
@@ -230,21 +238,109 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   const bool writes = !rows.to.empty();
   if (!writes && !draws_by_boxes_) return Draw(key, viewed, context.drawn);
   const auto load = writes ? MovedObjects::Load::kAll : MovedObjects::Load::kBoxes;
-  TRY(context.objects.Read(options_.objects, rows, viewed, load, copies_));
+  TRY(context.objects.Read(options_.objects, rows, viewed, load, has_canvas_ ? 1 : copies_));
   TRY(Draw(key, viewed, context.drawn, &context));
   if (!writes) return {};
   const size_t after = key.part == 0 ? 0 : static_cast<size_t>(*rows.kept);
   context.objects.Write(rows, after);
   DrawnSample& drawn = context.drawn;
-  if (rows.masks.empty() || (drawn.placed && IsEmpty(drawn.placed->part))) return {};
+  const Placement* const placed = drawn.placed ? &*drawn.placed : nullptr;
+  if (has_canvas_ || rows.masks.empty() || (placed != nullptr && IsEmpty(placed->part))) return {};
   const Rect window = drawn.geometry.window;
-  if (drawn.placed && drawn.steps.empty()) ShowPart(*drawn.placed, drawn.geometry);
-  const ImageSize row = RowSize(drawn.size);
-  Status status = context.shapes.Draw(rows, context.objects.kept(),
-                                      {.drawn = drawn, .image = viewed, .row = row, .after = after},
+  if (placed != nullptr && drawn.steps.empty()) ShowPart(*placed, drawn.geometry);
+  Status status = context.shapes.Draw(context.ImagesOf(drawn, viewed), context.objects.kept(),
+                                      {.size = placed != nullptr ? placed->part.size() : drawn.size,
+                                       .row = RowSize(drawn.size),
+                                       .placed = placed,
+                                       .after = after},
                                       context.augmenter);
   drawn.geometry.window = window;
   return status;
+}
+
+// Makes the tile of a row's canvas, if this is the first of its images, and keeps what FinishCanvas
+// needs of the image.
+Status Plan::KeepOnCanvas(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
+  context.row = key;
+  if (LacksImages(context)) return {};
+  const ImageSize tile = context.drawn.canvas->tile.size();
+  if (key.part == 0) TRY(context.augmenter.Start(tile));
+  ViewContext::OnCanvas& kept = context.canvas[key.part];
+  kept.drawn = context.drawn;
+  kept.size = viewed;
+  auto& [rect, image, fill, corner] = *kept.drawn.placed;
+  image.x += rect.x;
+  image.y += rect.y;
+  rect = {0, 0, tile.width, tile.height};
+  ShowPart(*kept.drawn.placed, kept.drawn.geometry);
+  kept.masks.clear();
+  kept.values.clear();
+  kept.first = kept.count = 0;
+  const ObjectRows* const rows = context.to.objects;
+  if (options_.objects.empty() || rows == nullptr || rows->to.empty()) return {};
+  kept.count = rows->count;
+  kept.first = static_cast<uint32_t>(*rows->kept) - rows->count;
+  kept.masks.assign(rows->masks.begin(), rows->masks.end());
+  for (const ShapeMask& mask : rows->masks) {
+    kept.values.insert(kept.values.end(), mask.values.begin(), mask.values.end());
+  }
+  size_t at = 0;
+  for (ShapeMask& mask : kept.masks) {
+    mask.values = std::span(kept.values)
+                      .subspan(std::exchange(at, at + mask.values.size()), mask.values.size());
+  }
+  return {};
+}
+
+// Whether an image before this one is not on the canvas, because it has an error. The row is then
+// lost.
+bool Plan::LacksImages(const ViewContext& context) const {
+  return has_canvas_ && context.on_canvas != context.row.part;
+}
+
+// Changes the canvas as the transforms after the Mosaic say, and writes the row. Until then, the
+// row has the objects of all images, where they are on the canvas.
+Status Plan::FinishCanvas(ViewContext& context) const {
+  const ObjectRows* const to = context.to.objects;
+  const bool has_objects = !options_.objects.empty() && to != nullptr && !to->to.empty();
+  ObjectRows rows;
+  if (has_objects) {
+    std::vector<std::span<const uint8_t>>& from = context.object_fields;
+    from.clear();
+    rows = *to;
+    rows.count = static_cast<uint32_t>(*to->kept);
+    size_t bytes = 0;
+    for (const ObjectField& field : options_.objects) bytes += rows.count * field.bytes;
+    TRY(context.values.Grow(bytes));
+    uint8_t* copy = context.values.data();
+    for (size_t i = 0; i < options_.objects.size(); ++i) {
+      bytes = rows.count * options_.objects[i].bytes;
+      if (bytes != 0) std::memcpy(copy, rows.to[i], bytes);
+      from.emplace_back(copy, bytes);
+      copy += bytes;
+    }
+    rows.from = from;
+    TRY(context.objects.Read(canvas_objects_, rows, context.drawn.canvas->all.size(),
+                             MovedObjects::Load::kAll, copies_));
+  }
+  TRY(DrawCanvas(context, has_objects));
+  if (has_objects) context.objects.Write(rows);
+  if (has_objects && !rows.masks.empty()) {
+    TRY(context.shapes.Draw(context.ImagesOf(context.drawn, {}), context.objects.kept(),
+                            {.size = output_, .row = output_}, context.of_shapes));
+  }
+  return Augment(context);
+}
+
+// Returns the part whose image is the cause of the canvas's error: the one whose shapes are wrong,
+// or else the one with the most objects.
+uint32_t Plan::FailedPart(ViewContext& context) {
+  if (const std::optional<size_t> image = context.shapes.TakeFailed()) {
+    return static_cast<uint32_t>(*image);
+  }
+  const auto images = std::span(context.canvas).first(context.on_canvas);
+  return static_cast<uint32_t>(std::ranges::max_element(images, {}, &ViewContext::OnCanvas::count) -
+                               images.begin());
 }
 
 // Draws one view.
@@ -255,6 +351,7 @@ Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context)
   } else {
     TRY(DrawWithObjects(key, viewed, context));
   }
+  if (has_canvas_) TRY(KeepOnCanvas(key, viewed, context));
   if (context.to.size != nullptr) {
     context.to.size[0] = drawn.size.height;
     context.to.size[1] = drawn.size.width;
@@ -276,7 +373,7 @@ Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context)
 Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
                             ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
-  if (drawn.placed && IsEmpty(drawn.geometry.window)) return Rect{};
+  if (LacksImages(context) || (drawn.placed && IsEmpty(drawn.geometry.window))) return Rect{};
   PixelOutput output = OutputTo(context.to.row, RowSize(drawn.size));
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
@@ -284,7 +381,8 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
     output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw, .gray = is_gray()};
   } else if (drawn.placed) {
     const auto& [part, image, fill, corner] = *drawn.placed;
-    const RowFormat format(output, output_);
+    if (has_canvas_) output = CanvasOutput(context.augmenter.tile(), is_gray());
+    const RowFormat format(output, has_canvas_ ? output.row_size : output_);
     output.row = PixelOf(format, PixelOf(format, output.row, part), image);
   }
   return context.resampler.Start(
@@ -354,6 +452,16 @@ void Plan::Surround(ViewContext& context) const {
 Status Plan::EmitPart(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
   const auto& [part, image, fill, corner] = *drawn.placed;
+  if (LacksImages(context)) return {};
+  if (has_canvas_) {
+    const Tile& tile = context.augmenter.tile();
+    const RowFormat format(CanvasOutput(tile, false), tile.size);
+    FillAround(image, fill, format, part.size(), PixelOf(format, tile.pixels, part));
+    if (++context.on_canvas != drawn.canvas->images) return {};
+    Status status = FinishCanvas(context);
+    if (!status.ok()) context.failed = FailedPart(context);
+    return status;
+  }
   if (IsEmpty(part)) return {};
   const uint64_t start = NowNanoseconds();
   const RowFormat format(OutputTo(context.to.row, output_), output_);

@@ -43,6 +43,16 @@ struct Placement {
   std::optional<std::array<HalfPlane, 2>> corner{};
 };
 
+// The canvas of a row whose images are changed together, once all of them are on it: with a
+// CopyPaste after a Mosaic. In pixels of the row; they may lie outside it.
+struct Canvas {
+  Rect all;
+  Rect tile;   // what is made: the middle of its columns is that of all, and no other pixel of the
+               // canvas comes into the row, also if it is mirrored left and right
+  Rect whole;  // all of this image, resized
+  uint32_t images = 1;  // on the canvas
+};
+
 // A step on the worker's tile, and the index of the transform that it belongs to.
 struct DrawnStep {
   Step step;
@@ -64,6 +74,7 @@ struct DrawnSample {
   // Set if the row has several images: `size` is then that of this image's part. With steps, the
   // geometry's window shows all of the part; without, only the image in it.
   std::optional<Placement> placed;
+  std::optional<Canvas> canvas;  // set for one of its images: `placed` is then in the tile
   std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the image
   std::vector<Erasure> erasures;
 };

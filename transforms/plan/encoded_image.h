@@ -22,7 +22,8 @@ struct OutputRows {
   int32_t* original_size =
       nullptr;  // is set to the image's height and width as viewed; may be null
   // The objects of the sample, if PlanOptions::objects is not empty. They are read and written when
-  // the plan draws, before any pixel is decoded. Null is the same as no objects.
+  // the plan draws, before any pixel is decoded; or, with a canvas, written with the row. Null is
+  // the same as no objects.
   const ObjectRows* objects = nullptr;
   // If the plan decodes on a device: the region for the crop, which the device decodes instead of
   // the row's pixels (null means that the row is written), and the variable for its offset there,

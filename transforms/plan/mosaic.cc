@@ -65,6 +65,16 @@ Rect ViewOf(const DrawnMosaic& drawn, int size) {
   return Between(Floor(left) - 1, Floor(top) - 1, Floor(right) + 2, Floor(bottom) + 2);
 }
 
+// Returns Canvas::tile; at least a pixel. `view`: what may be in the row.
+Rect TileOf(const Rect& canvas, const Rect& view) {
+  if (IsEmpty(canvas)) return {0, 0, 1, 1};
+  const Rect seen = Overlap(canvas, view);
+  if (IsEmpty(seen)) return {canvas.x, canvas.y, canvas.width, 1};
+  const int sum = 2 * canvas.x + canvas.width;  // of a column and the mirrored one
+  const int left = std::min(seen.x, sum - seen.x - seen.width);
+  return {left, seen.y, sum - 2 * left, seen.height};
+}
+
 // Returns the bounds of the pixels of a row that a corner touches, which are more than those whose
 // centers it has, so that rounding does not matter.
 Rect BoundsOf(std::array<HalfPlane, 2> corner, int size) {
@@ -113,17 +123,23 @@ GeometryMap TurnBackOf(const DrawnMosaic& drawn) {
 }
 
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
-                       ImageSize image) {
+                       ImageSize image, bool on_canvas) {
   const double longer = std::max(image.width, image.height);
   const auto resized = [&](int side) {
     return std::max(1, Rounded(side * (mosaic.size * drawn.scale) / longer));
   };
   const int width = resized(image.width), height = resized(image.height);
-  const Rect view = ViewOf(drawn, mosaic.size);
+  const Rect row{0, 0, mosaic.size, mosaic.size}, in_row = ViewOf(drawn, mosaic.size);
   if (!drawn.several) {
     const Rect whole{Floor(drawn.x - width / 2.0), Floor(drawn.y - height / 2.0), width, height};
-    return {.whole = whole, .shown = whole, .view = view, .part = {0, 0, mosaic.size, mosaic.size}};
+    const Rect tile = TileOf(whole, in_row);
+    return {.whole = whole,
+            .shown = whole,
+            .view = on_canvas ? tile : in_row,
+            .part = on_canvas ? RelativeTo(tile, tile) : row,
+            .canvas = {whole, tile, whole}};
   }
+  const Rect tile = TileOf(drawn.canvas, in_row), view = on_canvas ? tile : in_row;
   const bool right = part % 2 != 0, below = part / 2 != 0;
   const auto meet_x = static_cast<int>(drawn.x), meet_y = static_cast<int>(drawn.y);
   const int right_end = view.x + view.width, bottom_end = view.y + view.height;
@@ -134,8 +150,13 @@ PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t 
                      .shown = Overlap(whole, drawn.canvas),
                      .view = Between(right ? x : view.x, below ? y : view.y, right ? right_end : x,
                                      below ? bottom_end : y),
-                     .part = {}};
-  placed.part = drawn.turns() ? BoundsOf(CornerOf(drawn, part), mosaic.size) : placed.view;
+                     .part = {},
+                     .canvas = {drawn.canvas, tile, whole}};
+  if (on_canvas) {
+    placed.part = RelativeTo(tile, placed.view);
+  } else {
+    placed.part = drawn.turns() ? BoundsOf(CornerOf(drawn, part), mosaic.size) : placed.view;
+  }
   if (IsEmpty(placed.part)) placed.view = {};
   return placed;
 }

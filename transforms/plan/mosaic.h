@@ -41,11 +41,14 @@ struct PlacedImage {
   Rect shown;  // what the canvas shows of it, likewise
   Rect view;   // what is in the row, or turned into it, and is no other image's
   Rect part;   // of the row, which the image's piece writes: `view`, unless the row is turned
+  Canvas canvas;
 };
 // `part`: 0 is the image above and to the left of the others, 1 is to the right, 2 below and 3
-// both. `image`: its sides are at least 1. `view` and `part` depend on the draws alone.
+// both. `image`: its sides are at least 1. `view` and `part` depend on the draws alone, unless the
+// image is alone on a canvas. `on_canvas`: the canvas takes the place of the row: `view` is what
+// of it is no other image's, and `part` is that in its tile.
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
-                       ImageSize image);
+                       ImageSize image, bool on_canvas = false);
 
 // Returns the corner of a turned row that is the part's (Placement::corner).
 std::array<HalfPlane, 2> CornerOf(const DrawnMosaic& drawn, uint32_t part);

@@ -344,21 +344,29 @@ void MovedObjects::Sanitize(double min_size, double min_area) {
   });
 }
 
-void MovedObjects::CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn) {
-  constexpr double kLeastSide = 2, kLeastShare = 0.1, kMostRatio = 100;
+void MovedObjects::CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn,
+                                std::span<const std::optional<Box>> of_shapes) {
+  constexpr double kLeastSide = 2, kLeastShare = 0.1, kLeastShareOfShape = 0.01, kMostRatio = 100;
   const auto turned = [&](double x, double y) { return Moved(*turn, x, y); };
-  KeepIf([&](const Box& box) {
-    const Box whole = MovedBy(-part.x, -part.y, box);
-    const Box left = ClampedTo(part.size(), turn ? Around(turned, whole) : whole);
-    const double width = left.right - left.left, height = left.bottom - left.top;
+  size_t place = 0;
+  KeepIf([&](Box& box) {
+    const size_t at = place++;
+    const bool has_shape = at < of_shapes.size() && of_shapes[at];
     const double area = (box.right - box.left) * (box.bottom - box.top);
-    return width > kLeastSide && height > kLeastSide && width * height > kLeastShare * area &&
+    const Box whole = MovedBy(-part.x, -part.y, box);
+    box = has_shape ? *of_shapes[at] : ClampedTo(part.size(), turn ? Around(turned, whole) : whole);
+    const double width = box.right - box.left, height = box.bottom - box.top;
+    return width > kLeastSide && height > kLeastSide &&
+           width * height > (has_shape ? kLeastShareOfShape : kLeastShare) * area &&
            std::max(width, height) < kMostRatio * std::min(width, height);
   });
-  if (!turn) return Crop(part);
-  MoveEach([&](double x) { return x - part.x; }, [&](double y) { return y - part.y; });
+  ForEachPoint([&](Point& point) {
+    const MapPoint at{point.x - part.x, point.y - part.y};
+    const auto [x, y] = turn ? Moved(*turn, at.x, at.y) : at;
+    point = {x, y, point.visibility};
+  });
   size_ = part.size();
-  Map(*turn);
+  Clamp();
 }
 
 void MovedObjects::KeepCentersIn(const Rect& part) {
@@ -447,7 +455,7 @@ void MovedObjects::WritePoints(const ObjectField& field, const Point* from, uint
 
 void MovedObjects::WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const {
   for (const uint32_t index : std::span(indices_, count_)) {
-    std::memcpy(to, from + (index & ~kPasted) * field.bytes, field.bytes);
+    std::memcpy(to, from + IndexOf(index) * field.bytes, field.bytes);
     to += field.bytes;
   }
 }

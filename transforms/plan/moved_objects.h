@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/batch/box_format.h"
@@ -41,6 +42,8 @@ class MovedObjects {
  public:
   enum class Load : uint8_t { kAll, kBoxes };
   static constexpr uint32_t kPasted = uint32_t{1} << 31;  // of an index
+  static bool IsPasted(uint32_t index) { return (index & kPasted) != 0; }
+  static uint32_t IndexOf(uint32_t index) { return index & ~kPasted; }
 
   explicit MovedObjects(MemoryBudget& budget) : memory_(budget) {}
 
@@ -73,8 +76,10 @@ class MovedObjects {
   // Drops objects, and snaps boxes to the image, as SanitizeBoundingBoxes says.
   void Sanitize(double min_size, double min_area);
   // Crops, turns what it is given a map for, and drops objects whose boxes are then too small, as
-  // Mosaic says.
-  void CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn);
+  // Mosaic says. `of_shapes`: the boxes that the first objects get, in the row; without one, an
+  // object's own box is moved.
+  void CropToMosaic(const Rect& part, const std::optional<GeometryMap>& turn,
+                    std::span<const std::optional<Box>> of_shapes);
   // Drops objects whose box has its center outside of `part`, or on its border.
   void KeepCentersIn(const Rect& part);
   // Returns the places in boxes() of the objects that CopyPaste chooses, ascending; valid until the

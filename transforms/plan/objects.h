@@ -30,8 +30,10 @@ struct ObjectField {
 // moved. Pixels of several objects belong to the one that has the fewest in the row, or else to the
 // last.
 struct ShapeMask {
-  std::span<const uint8_t> shapes{};  // of all objects: see core/batch/object_shapes.h
-  bool normalized = false;            // their polygons: shares of the image's width and height
+  // Of all objects: see core/batch/object_shapes.h. Of a row of several samples, valid until it is
+  // finished.
+  std::span<const uint8_t> shapes{};
+  bool normalized = false;  // their polygons: shares of the image's width and height
   // The values of all objects; empty if each one has its number, from 1, among those of the row.
   std::span<const uint16_t> values{};
   uint16_t background = 0;  // the value of other pixels, and of padding

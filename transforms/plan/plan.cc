@@ -19,13 +19,12 @@
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/emit.h"
 #include "transforms/resize/nearest_rows.h"
+#include "transforms/shapes/polygon_fill.h"
 #include "transforms/spec/transform_table.h"
 
 namespace stoker {
 
 namespace {
-
-constexpr uint64_t kInterleaved = 2;  // samples of a workspace
 
 std::vector<int64_t> ShapeOf(ImageSize size, Layout layout, int channels) {
   if (layout == Layout::kNchw) return {channels, size.height, size.width};
@@ -112,7 +111,7 @@ size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsB
 
 uint64_t Plan::extra_bytes() const {
   constexpr uint64_t kView = 128 << 10;  // of a resampler without a window of decoded rows
-  const uint32_t count = copies_ * options_.max_objects;
+  const uint32_t count = (has_canvas_ ? times_objects() : copies_) * options_.max_objects;
   const uint64_t objects =
       options_.objects.empty()
           ? 0
@@ -123,12 +122,31 @@ uint64_t Plan::extra_bytes() const {
   uint64_t shapes =
       options_.draws_shapes ? ShapeMasks::BytesFor(pastes ? most : output_, count) : 0;
   if (pastes) shapes += GrowingBuffer::MappedBytes(Tile{nullptr, most}.plane_bytes());
-  const uint64_t tiles = tile_bytes() + kInterleaved * (objects + shapes);
+  if (mosaic_ && options_.draws_shapes) {
+    shapes += GrowingBuffer::MappedBytes(count * sizeof(std::optional<Box>));
+  }
+  if (has_canvas_) shapes += CanvasBytes();
+  const uint64_t tiles = tile_bytes() + interleaved() * (objects + shapes);
   if (has_masks()) {
-    return tiles + kInterleaved * NearestRows::BytesFor(most);
+    return tiles + interleaved() * NearestRows::BytesFor(most);
   }
   if (views() == 1) return tiles;
-  return tiles + kInterleaved * (ViewsSink::kWhole + kView * (views() - 1));
+  return tiles + interleaved() * (ViewsSink::kWhole + kView * (views() - 1));
+}
+
+// Returns the bytes of the objects on a canvas and of what draws their shapes, in addition to those
+// that other rows need for these.
+uint64_t Plan::CanvasBytes() const {
+  uint64_t of_object = 0;
+  for (const ObjectField& field : options_.objects) of_object += field.bytes;
+  uint64_t bytes = GrowingBuffer::MappedBytes(uint64_t{parts()} * options_.max_objects * of_object);
+  if (!options_.draws_shapes) return bytes;
+  const Result<size_t> turning = AffineScratchBytes(tile_);
+  for (const size_t each : {Tile{nullptr, tile_}.plane_bytes(), Tile{nullptr, tile_}.plane_bytes(),
+                            PolygonFill::ScratchBytes(tile_), turning.ok() ? *turning : 0}) {
+    bytes += GrowingBuffer::MappedBytes(each + kTileOverread);
+  }
+  return bytes;
 }
 
 uint64_t Plan::tile_bytes() const {
@@ -147,7 +165,7 @@ uint64_t Plan::view_tile_bytes() const {
     Add(transforms_[i], tile_, steps);
   }
   const uint64_t pixels = static_cast<uint64_t>(tile_.width) * static_cast<uint64_t>(tile_.height);
-  return tile ? kInterleaved * (2 * 3 * pixels + steps.sum() + kRoundingUp)
+  return tile ? interleaved() * (2 * 3 * pixels + steps.sum() + kRoundingUp)
               : 0;  // one tile is read, one is written
 }
 

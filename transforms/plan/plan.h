@@ -183,8 +183,8 @@ class Plan {
   // A row has at most this many times the objects of a sample.
   uint32_t times_objects() const { return copies_ * parts(); }
   // Returns the samples of a row: first the one that it is for, then those that are drawn of the
-  // source's `samples`, unless no pixel of their part is in the row. A pure function. `attempt`
-  // draws others, for a row one of whose samples could not be used.
+  // source's `samples`. Without a CopyPaste, those are left out of which the row has no pixel. A
+  // pure function. `attempt` draws others, for a row one of whose samples could not be used.
   RowSamples SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples,
                        uint32_t attempt) const;
 
@@ -257,6 +257,11 @@ class Plan {
                          ImageContext& context) const;
   Status DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
   Status DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
+  Status KeepOnCanvas(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
+  Status DrawCanvas(ViewContext& context, bool has_objects) const;
+  bool LacksImages(const ViewContext& context) const;
+  static uint32_t FailedPart(ViewContext& context);
+  Status FinishCanvas(ViewContext& context) const;
   Result<Rect> StartRow(const StoredImage& stored, Reduction reduction, ViewContext& context) const;
   bool StartCrop(const EncodedImage& image, const StoredImage& stored, ImageContext& context) const;
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
@@ -275,6 +280,8 @@ class Plan {
   Plan OfMask(const Piece& mask) const;
   bool has_masks() const;
   uint64_t view_tile_bytes() const;
+  uint64_t CanvasBytes() const;
+  uint64_t interleaved() const { return has_canvas_ ? 1 : 2; }  // samples of a workspace
   std::string DescribeView() const;
 
   PlanOptions options_;
@@ -282,7 +289,9 @@ class Plan {
   std::vector<ExecutionSite> sites_;
   size_t normalize_index_ = 0;  // after this index, values of erasures are not normalized
   Normalize normalize_;
-  std::optional<Mosaic> mosaic_;  // the first transform
+  std::optional<Mosaic> mosaic_;             // the first transform
+  bool has_canvas_ = false;                  // a CopyPaste follows it
+  std::vector<ObjectField> canvas_objects_;  // options_.objects, in pixels
   std::optional<PadTo> pad_to_;
   size_t pad_to_index_ = 0;
   bool pads_finished_ = false;  // after Normalize

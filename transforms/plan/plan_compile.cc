@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "transforms/augment/geometry/affine.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/plan/draw.h"
@@ -85,6 +86,17 @@ bool MovesPixels(const Transform& transform) {
       static_cast<const AnyTransform&>(transform));
 }
 
+// Whether it pastes objects, and does nothing else.
+bool OnlyPastes(const Transform& transform) {
+  const std::vector<Transform>* const held = HeldBy(transform);
+  return held == nullptr ? Is<CopyPaste>(transform) : std::ranges::all_of(*held, &OnlyPastes);
+}
+
+// Whether the images of a row are put on a canvas.
+bool HasCanvas(std::span<const Transform> transforms) {
+  return transforms.size() > 1 && Is<Mosaic>(transforms[0]) && OnlyPastes(transforms[1]);
+}
+
 // Returns why a transform cannot follow a Mosaic, whose images are changed one after another: it
 // reads other pixels than its own, or moves them. nullopt if it can.
 std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
@@ -110,6 +122,9 @@ std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
                                       RandomPosterize, Normalize, SanitizeBoundingBoxes,
                                       ClampBoundingBoxes, ConvertBoundingBoxFormat>) {
           return std::nullopt;
+        } else if constexpr (std::is_same_v<T, CopyPaste>) {
+          return Refusal{"it pastes onto the canvas of a Mosaic before others change its images",
+                         "Put it directly after the Mosaic"};
         } else {
           return Refusal{
               "it needs all pixels of a row, and a Mosaic's images are changed one by one",
@@ -144,6 +159,7 @@ class Images {
   std::optional<size_t> step_;      // index of the last transform that cannot be fused
   std::optional<size_t> colour_;    // likewise, of padding that a resampling can follow
   std::optional<size_t> pastes_;    // index of the CopyPaste
+  bool has_canvas_ = false;         // it pastes onto that of a Mosaic
   std::optional<Surroundings> surrounded_;  // the last padding of the image
 };
 
@@ -170,7 +186,7 @@ class Compiler : private Images {
         }
       }
       TRY(CheckPosition(transform));
-      if (index_ > 0 && Is<Mosaic>(transforms_.front())) {
+      if (index_ > (has_canvas_ ? 1 : 0) && Is<Mosaic>(transforms_.front())) {
         if (const auto refusal = RefusalAfterMosaic(transform)) {
           return Refuse(index_, refusal->cause, refusal->advice);
         }
@@ -207,6 +223,7 @@ class Compiler : private Images {
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
   bool pastes() const { return pastes_.has_value(); }
+  bool has_canvas() const { return has_canvas_; }
   // Returns the most pixels along each side that a tile has. If its images differ in size, they are
   // at most as large as the output.
   ImageSize tile(ImageSize output) const {
@@ -594,10 +611,22 @@ class Compiler : private Images {
     if (!options_.objects.empty()) TRY(CheckBoxes());
     SetSize({t.size, t.size});
     TRY(Resample());
-    if (t.degrees == 0 && t.shear == 0 && t.perspective == 0) return {};
+    const bool turns = t.degrees != 0 || t.shear != 0 || t.perspective != 0;
+    has_canvas_ = HasCanvas(transforms_);
+    if (!turns && !has_canvas_) return {};
     step_ = index_;
     const int most = static_cast<int>(std::ceil(t.size * (1 + t.scale))) + 1;
-    tile_ = {most, most};  // of one of the images, with edges repeated
+    if (!has_canvas_) {
+      tile_ = {most, most};  // of one of the images, with edges repeated
+    } else if (turns) {
+      tile_ = {2 * most, 2 * most};
+    } else {  // the row, and what a mirror of the canvas moves into it
+      tile_ = {static_cast<int>(std::ceil(t.size * (1 + 2 * t.translate))) + 2, t.size};
+    }
+    if (turns && !AffineScratchBytes(tile_).ok()) {
+      return Refuse(index_, "images of " + SizeText(tile_) + " pixels are too large to be turned",
+                    "Give a smaller size or scale, or leave out degrees, shear and perspective");
+    }
     return {};
   }
 
@@ -816,6 +845,9 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
   }
   plan.copies_ = compiler.pastes() ? 2 : 1;
+  plan.has_canvas_ = compiler.has_canvas();
+  plan.canvas_objects_ = options.objects;
+  for (ObjectField& field : plan.canvas_objects_) field.normalized = false;
   plan.draws_by_boxes_ =
       compiler.pastes() || std::ranges::any_of(transforms, [](const Transform& t) {
         return AnyOf(t, &Is<RandomIoUCrop>);

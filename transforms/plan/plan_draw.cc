@@ -45,17 +45,20 @@ std::pair<int, int> SpanOf(int begin, int count, int length) {
 // Each transform moves the objects at once, because torchvision clamps boxes after each one.
 class Plan::Drawing {
  public:
+  // `canvas`: if the image is its tile.
   Drawing(const Plan& plan, const DrawKey& key, ImageSize image, DrawnSample& drawn,
-          ViewContext* context)
+          ViewContext* context, const Canvas* canvas = nullptr)
       : plan_(plan),
         key_(key),
         drawn_(drawn),
         geometry_(drawn.geometry),
         context_(context),
         objects_(context == nullptr ? nullptr : &context->objects),
-        image_(image) {
+        image_(image),
+        canvas_(canvas) {
     geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
     drawn_.placed.reset();
+    drawn_.canvas.reset();
     drawn_.steps.clear();
     drawn_.erasures.clear();
   }
@@ -63,6 +66,27 @@ class Plan::Drawing {
   void ApplyNext(const Transform& transform) {
     ApplyOne(transform);
     ++transform_;
+  }
+
+  // Makes the image, which is the tile of a canvas, that of the row.
+  void CutFromCanvas(const Mosaic& t) {
+    if (!status_.ok()) return;
+    const Rect &tile = canvas_->tile, &all = canvas_->all;
+    const Rect row{0, 0, t.size, t.size};
+    if (mosaic_->turns()) {
+      PushTurn(t, tile, row);
+    } else {
+      Push(Reframe{RelativeTo(tile, row), Padding::kConstant, t.fill});
+      size_ = row.size();
+    }
+    if (objects_ == nullptr) return;
+    size_t place = 0;
+    for (int copies = 0; copies < 2; ++copies) {
+      for (const ShapeMasks::Image& image : context_->ImagesOf(drawn_, image_)) {
+        place = FindBoxes(image, {image.drawn->canvas->whole, all, TurnOfRow(), row.size()}, place);
+      }
+    }
+    CropToMosaic(RelativeTo(all, row), place);
   }
 
   // Returns the first failure, or completes the draw.
@@ -304,12 +328,11 @@ class Plan::Drawing {
     std::vector<uint32_t>& chosen = objects_->ChooseMirrored(t.p);
     if (chosen.empty()) return {};
     Push(Mirror{.columns = true});  // finds where the copies are
-    drawn_.size = size_;
+    Augmenter& scratch = canvas_ != nullptr ? context_->of_shapes : context_->augmenter;
     ASSIGN_OR_RETURN(
         const uint8_t* const inside,
-        context_->shapes.DrawInside(context_->to.objects->masks.front(), objects_->kept(),
-                                    {.drawn = drawn_, .image = image_, .row = size_},
-                                    context_->augmenter, chosen));
+        context_->shapes.DrawInside(context_->ImagesOf(drawn_, image_), objects_->kept(),
+                                    {.size = size_, .row = size_}, scratch, chosen));
     if (chosen.empty()) {
       drawn_.steps.pop_back();
       return {};
@@ -343,44 +366,84 @@ class Plan::Drawing {
   }
 
   void Apply(const Mosaic& t, RandomStream& random) {
-    const DrawnMosaic drawn = DrawMosaic(t, random);
-    const PlacedImage at = PlaceImage(t, drawn, key_.part, image_);
+    mosaic_ = DrawMosaic(t, random);
+    if (canvas_ != nullptr) return;  // the images are on it
+    const PlacedImage at = PlaceImage(t, *mosaic_, key_.part, image_, plan_.has_canvas_);
     Resample(at.whole.size(), {});
     const Rect seen = Overlap(at.shown, at.view);
     geometry_.window = IsEmpty(seen) ? Rect() : RelativeTo(at.whole, seen);
-    if (drawn.turns() && !IsEmpty(at.part)) {
-      Turn(t, drawn, seen, at.part);
+    if (mosaic_->turns() && !plan_.has_canvas_ && !IsEmpty(at.part)) {
+      Turn(t, seen, at.part);
     } else {
       drawn_.placed = {.part = at.part,
-                       .image = IsEmpty(seen) ? Rect() : RelativeTo(at.part, seen),
+                       .image = IsEmpty(seen) ? Rect() : RelativeTo(at.view, seen),
                        .fill = t.fill};
+    }
+    if (plan_.has_canvas_) {
+      drawn_.canvas = at.canvas;
+      drawn_.canvas->images = mosaic_->several ? kMosaicParts : 1;
     }
     if (objects_ == nullptr) return;
     objects_->Resize(at.whole.size());
     objects_->Crop(RelativeTo(at.whole, at.shown));
-    objects_->CropToMosaic({-at.shown.x, -at.shown.y, t.size, t.size},
-                           drawn.turns() ? std::optional(TurnOf(drawn)) : std::nullopt);
+    if (plan_.has_canvas_) return objects_->Crop(RelativeTo(at.shown, at.canvas.all));
+    const size_t found =
+        FindBoxes({&drawn_, image_, context_->to.objects->masks, 0, context_->to.objects->count},
+                  {at.whole, at.canvas.all, TurnOfRow(), {t.size, t.size}}, 0);
+    CropToMosaic({-at.shown.x, -at.shown.y, t.size, t.size}, found);
+  }
+
+  std::optional<GeometryMap> TurnOfRow() const {
+    return mosaic_->turns() ? std::optional(TurnOf(*mosaic_)) : std::nullopt;
+  }
+
+  // Finds the boxes of the image's objects that have polygons, from `place` on. Returns the place
+  // after them.
+  size_t FindBoxes(const ShapeMasks::Image& image, const MosaicPlace& at, size_t place) {
+    const std::span<const uint32_t> kept = objects_->kept();
+    if (image.masks.empty() || !status_.ok()) return place;
+    status_ = context_->shape_boxes.Grow(kept.size() * sizeof(std::optional<Box>));
+    if (!status_.ok()) return place;
+    return place +
+           context_->shapes.FindBoxes(image, kept.subspan(place), at, ShapeBoxes().subspan(place));
+  }
+
+  std::span<std::optional<Box>> ShapeBoxes() {
+    return {reinterpret_cast<std::optional<Box>*>(context_->shape_boxes.data()),
+            objects_->kept().size()};
+  }
+
+  // `found`: the number of objects in ShapeBoxes().
+  void CropToMosaic(const Rect& part, size_t found) {
+    if (status_.ok()) objects_->CropToMosaic(part, TurnOfRow(), ShapeBoxes().first(found));
   }
 
   // Turns an image, `seen` of what is then in the row, into its corner of it. Where it meets the
   // others, its edges are repeated once: images do not blend with each other, or with the fill.
-  void Turn(const Mosaic& t, const DrawnMosaic& drawn, Rect seen, const Rect& part) {
+  void Turn(const Mosaic& t, Rect seen, const Rect& part) {
     const Rect image{0, 0, seen.width, seen.height};
     if (IsEmpty(seen)) {  // a pixel next to the image
-      seen = {static_cast<int>(drawn.middle_x), static_cast<int>(drawn.middle_y), 1, 1};
+      seen = {static_cast<int>(mosaic_->middle_x), static_cast<int>(mosaic_->middle_y), 1, 1};
       geometry_.window = {geometry_.resized.width, geometry_.resized.height, 1, 1};
     }
-    if (drawn.several) {
+    if (mosaic_->several) {
       const int left = key_.part % 2 != 0 ? 1 : 0, top = key_.part / 2 != 0 ? 1 : 0;
       Push(Reframe{{-left, -top, seen.width + 1, seen.height + 1}, Padding::kEdge, {}});
       seen = {seen.x - left, seen.y - top, seen.width + 1, seen.height + 1};
     }
+    PushTurn(t, seen, part);
+    drawn_.placed = {
+        .part = part, .image = image, .fill = t.fill, .corner = CornerOf(*mosaic_, key_.part)};
+  }
+
+  // Turns `from`, where the image is now, into `part` of the row.
+  void PushTurn(const Mosaic& t, const Rect& from, const Rect& part) {
     const auto middle = [](const Rect& of) -> MapPoint {
       return {of.x + of.width / 2.0, of.y + of.height / 2.0};
     };
     const auto [x, y] = middle(part);
-    const auto [from_x, from_y] = middle(seen);
-    GeometryMap back = Then(Then(Shift(x, y), TurnBackOf(drawn)), Shift(-from_x, -from_y));
+    const auto [from_x, from_y] = middle(from);
+    GeometryMap back = Then(Then(Shift(x, y), TurnBackOf(*mosaic_)), Shift(-from_x, -from_y));
     const double divisor = back[8];
     for (double& number : back) number /= divisor;
     Affine step{.interpolation = Interpolation::kBilinear, .fill = t.fill};
@@ -389,8 +452,6 @@ class Plan::Drawing {
     step.size = part.size();
     Push(step);
     size_ = part.size();
-    drawn_.placed = {
-        .part = part, .image = image, .fill = t.fill, .corner = CornerOf(drawn, key_.part)};
   }
 
   void Apply(const PadTo& t, RandomStream&) {
@@ -615,6 +676,8 @@ class Plan::Drawing {
   ViewContext* const context_;   // null if there are no objects
   MovedObjects* const objects_;  // likewise
   const ImageSize image_;
+  const Canvas* const canvas_;         // null unless the image is its tile
+  std::optional<DrawnMosaic> mosaic_;  // once it is drawn
   bool resampled_ = false;
   Surroundings padding_;                // of base()
   ImageSize size_;                      // of the current image, if there are steps
@@ -626,7 +689,20 @@ class Plan::Drawing {
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
                   ViewContext* context) const {
   Drawing drawing(*this, key, image, drawn, context);
-  for (const Transform& transform : transforms_) drawing.ApplyNext(transform);
+  const std::span<const Transform> all(transforms_);
+  for (const Transform& each : has_canvas_ ? all.first(1) : all) drawing.ApplyNext(each);
+  return drawing.TakeStatus();
+}
+
+// Draws what follows once all images are on the canvas.
+Status Plan::DrawCanvas(ViewContext& context, bool has_objects) const {
+  const Canvas canvas = *context.drawn.canvas;
+  Drawing drawing(*this, context.row, canvas.tile.size(), context.drawn,
+                  has_objects ? &context : nullptr, &canvas);
+  for (size_t i = 0; i < transforms_.size(); ++i) {
+    drawing.ApplyNext(transforms_[i]);
+    if (i == 1) drawing.CutFromCanvas(*mosaic_);
+  }
   return drawing.TakeStatus();
 }
 
@@ -643,7 +719,8 @@ RowSamples Plan::SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples
   for (uint32_t i = 0; i < attempt * (kMosaicParts - 1); ++i) (void)random.Bits();
   for (uint32_t part = 1; part < kMosaicParts; ++part) {
     const uint64_t other = random.Below(samples);
-    if (IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part)) continue;
+    const bool is_seen = !IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part);
+    if (!is_seen && !has_canvas_) continue;  // its objects may be pasted
     row.parts[row.count++] = {.part = part, .sample = other};
   }
   return row;

@@ -31,7 +31,11 @@ ImageContext* PlanRun::FindFree() const {
   return nullptr;
 }
 
-bool PlanRun::has_room() const { return FindFree() != nullptr && FindFinished() == nullptr; }
+// The images of a canvas come one after another: its tile is that of one context.
+bool PlanRun::has_room() const {
+  if (plan_.has_canvas_) return !busy();
+  return FindFree() != nullptr && FindFinished() == nullptr;
+}
 
 GrowingBuffer& PlanRun::crop_index() { return FindFree()->crop_index; }
 
@@ -41,6 +45,7 @@ void PlanRun::Begin(const EncodedImage& image) {
   context.piece = image.piece;
   context.viewed = {};
   context.finished.reset();
+  if (image.key.part == 0) context.views[0].on_canvas = 0;
   const Plan& plan = plan_.piece(image.piece);
   Result<bool> pixels = plan.Open(image, context);
   if (!pixels.ok()) {
@@ -85,6 +90,7 @@ FinishedRows PlanRun::End(ImageContext& context) {
   watch_.Add();
   return {.tag = *std::exchange(context.image, std::nullopt),
           .piece = context.piece,
+          .failed = std::exchange(context.views[0].failed, std::nullopt).value_or(context.piece),
           .viewed = context.viewed,
           .status = std::move(status)};
 }

@@ -26,7 +26,9 @@ namespace stoker {
 struct FinishedRows {
   uint32_t tag = 0;    // of its EncodedImage
   uint32_t piece = 0;  // likewise
-  ImageSize viewed;    // the image's size as viewed; 0 × 0 if its header could not be read
+  // The piece whose image is the cause of an error: this one, or another one on its row's canvas.
+  uint32_t failed = 0;
+  ImageSize viewed;  // the image's size as viewed; 0 × 0 if its header could not be read
   Status status;
 };
 

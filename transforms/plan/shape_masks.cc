@@ -1,12 +1,14 @@
 #include "transforms/plan/shape_masks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/result/try.h"
 #include "transforms/plan/keep_motion.h"
@@ -94,7 +96,145 @@ void WritePixels(int begin, int count, int all, uint16_t background, const Value
   for (int x = count; x < all; ++x) put(x, background);
 }
 
+// Returns how many of the objects are the image's and come first: copies, or none.
+size_t CountOf(const ShapeMasks::Image& image, std::span<const uint32_t> objects) {
+  const auto is_other = [&](uint32_t index) {
+    return MovedObjects::IndexOf(index) - image.first >= image.count ||
+           MovedObjects::IsPasted(index) != MovedObjects::IsPasted(objects.front());
+  };
+  return static_cast<size_t>(std::ranges::find_if(objects, is_other) - objects.begin());
+}
+
+// The box of the part of a polygon that is in a row.
+class BoxInRow {
+ public:
+  explicit BoxInRow(ImageSize row) : width_(row.width), height_(row.height) {}
+
+  // Cuts the edge to the row by itself (Liang and Barsky), so that the box is exact for any
+  // polygon.
+  void AddEdge(const MapPoint& from, const MapPoint& to) {
+    const double x = to.x - from.x, y = to.y - from.y;
+    double begin = 0, end = 1;
+    const auto cut = [&](double inside, double step) {  // to inside + t step >= 0
+      if (step > 0) begin = std::max(begin, -inside / step);
+      if (step < 0) end = std::min(end, -inside / step);
+      if (step == 0 && inside < 0) end = -1;
+    };
+    cut(from.x, x), cut(width_ - from.x, -x), cut(from.y, y), cut(height_ - from.y, -y);
+    if (begin <= end) {
+      Extend(from.x + begin * x, from.y + begin * y);
+      Extend(from.x + end * x, from.y + end * y);
+    }
+    for (size_t i = 0; i < inside_.size(); ++i) {
+      const double corner_x = CornerX(i), corner_y = CornerY(i);
+      if ((from.y > corner_y) == (to.y > corner_y)) continue;
+      if (from.x + (corner_y - from.y) / y * x > corner_x) inside_[i] = !inside_[i];
+    }
+  }
+  // Adds the corners of the row that are in the polygon whose edges were added.
+  void ClosePolygon() {
+    for (size_t i = 0; i < inside_.size(); ++i) {
+      if (std::exchange(inside_[i], false)) Extend(CornerX(i), CornerY(i));
+    }
+  }
+  const Box& box() const { return box_; }
+
+ private:
+  static constexpr double kFar = std::numeric_limits<double>::infinity();
+  // Corner i of the row, 0 to 3.
+  double CornerX(size_t i) const { return i % 2 == 0 ? 0 : width_; }
+  double CornerY(size_t i) const { return i < 2 ? 0 : height_; }
+  void Extend(double x, double y) {
+    x = std::clamp(x, 0.0, width_), y = std::clamp(y, 0.0, height_);
+    box_ = {std::min(box_.left, x), std::min(box_.top, y), std::max(box_.right, x),
+            std::max(box_.bottom, y)};
+  }
+
+  double width_, height_;
+  Box box_{kFar, kFar, -kFar, -kFar};
+  std::array<bool, 4> inside_{};  // corners of the row: whether an odd number of edges is right
+};
+
+// Visits the points after `from` of an edge that is clamped along an axis: where it is bent, and
+// its end.
+template <typename Visit>
+void ClampEdge(double MapPoint::*axis, double MapPoint::*other, double least, double most,
+               const MapPoint& from, const MapPoint& to, const Visit& visit) {
+  const double begin = from.*axis, end = to.*axis;
+  for (const double line : {begin < end ? least : most, begin < end ? most : least}) {
+    if (!(std::min(begin, end) < line && line < std::max(begin, end))) continue;
+    MapPoint at;
+    at.*axis = line;
+    at.*other = from.*other + (line - begin) / (end - begin) * (to.*other - from.*other);
+    visit(at);
+  }
+  MapPoint at = to;
+  at.*axis = std::clamp(end, least, most);
+  visit(at);
+}
+
+// Visits the edges of a polygon in the row. It is clamped to the canvas before it is turned, so
+// that a polygon that the canvas cuts keeps its height there, as Ultralytics clamps its points.
+template <typename Visit>
+void VisitEdges(std::span<const MapPoint> corners, const MosaicPlace& at, bool mirrored,
+                const Visit& visit) {
+  const Rect& canvas = at.canvas;
+  const double left = canvas.x, right = left + canvas.width;
+  const double top = canvas.y, bottom = top + canvas.height;
+  const auto place = [&](const MapPoint& point) {
+    const double x = mirrored ? left + right - point.x : point.x;
+    return at.turn ? Moved(*at.turn, x, point.y) : MapPoint{x, point.y};
+  };
+  MapPoint corner = corners.back();
+  MapPoint clamped{std::clamp(corner.x, left, right), corner.y};  // along x
+  MapPoint placed = place({clamped.x, std::clamp(clamped.y, top, bottom)});
+  for (const MapPoint& next : corners) {
+    ClampEdge(&MapPoint::x, &MapPoint::y, left, right, corner, next, [&](const MapPoint& by_x) {
+      ClampEdge(&MapPoint::y, &MapPoint::x, top, bottom, clamped, by_x, [&](const MapPoint& both) {
+        const MapPoint to = place(both);
+        visit(placed, to);
+        placed = to;
+      });
+      clamped = by_x;
+    });
+    corner = next;
+  }
+}
+
 }  // namespace
+
+size_t ShapeMasks::FindBoxes(const Image& image, std::span<const uint32_t> objects,
+                             const MosaicPlace& at, std::span<std::optional<Box>> boxes) {
+  const size_t count = CountOf(image, objects);
+  const Rect& whole = at.whole;
+  const ShapeMask& mask = image.masks.front();
+  const double width = mask.normalized ? 1 : image.size.width;
+  const double height = mask.normalized ? 1 : image.size.height;
+  ShapeReader reader(mask.shapes);
+  uint32_t next = image.first;
+  for (size_t i = 0; i < count; ++i) {
+    BoxInRow in_row(at.row);
+    bool has_corners = false, are_polygons = true;
+    for (; next <= MovedObjects::IndexOf(objects[i]); ++next) are_polygons = reader.NextObject();
+    while (const std::optional<ShapePart> part = reader.NextPart()) {
+      are_polygons = are_polygons && !part->has_runs;
+      polygon_.clear();
+      for (size_t k = 0; are_polygons && k + 1 < part->words(); k += 2) {
+        const double x = whole.x + part->Number(k) / width * whole.width;
+        const double y = whole.y + part->Number(k + 1) / height * whole.height;
+        are_polygons = std::isfinite(x) && std::isfinite(y);
+        polygon_.push_back({x, y});
+      }
+      if (!are_polygons || polygon_.empty()) continue;
+      has_corners = true;
+      VisitEdges(polygon_, at, MovedObjects::IsPasted(objects[i]),
+                 [&](const MapPoint& from, const MapPoint& to) { in_row.AddEdge(from, to); });
+      in_row.ClosePolygon();
+    }
+    boxes[i] = has_corners && are_polygons ? std::optional(in_row.box()) : std::nullopt;
+  }
+  return count;
+}
 
 uint64_t ShapeMasks::BytesFor(ImageSize row, uint32_t objects) {
   const uint64_t of_pixel = sizeof(uint16_t) + 2, of_object = sizeof(uint32_t) + sizeof(uint16_t);
@@ -103,36 +243,29 @@ uint64_t ShapeMasks::BytesFor(ImageSize row, uint32_t objects) {
                                     (uint64_t{objects} + 1) * of_object);
 }
 
-Status ShapeMasks::Draw(const ObjectRows& rows, std::span<const uint32_t> kept, const Drawn& sample,
-                        Augmenter& augmenter) {
-  const auto is_copy = [](uint32_t index) { return (index & MovedObjects::kPasted) != 0; };
-  const auto copies = static_cast<size_t>(std::ranges::count_if(kept, is_copy));
-  const std::span<const uint32_t> own = kept.first(kept.size() - copies);
-  if (copies != 0) copies_ = sample.drawn;
-  for (DrawnStep& step : copies_.steps) {
-    if (std::holds_alternative<PasteMirrored>(step.step)) step.step = Mirror{.columns = true};
-  }
-  const Drawn mirrored{copies_, sample.image, sample.row, sample.after};
-  for (const ShapeMask& mask : rows.masks) {
-    TRY(CheckNumbers(mask, sample.after + kept.size()));
-    TRY(Start(kept.size(), sample));
-    TRY(DrawObjects(mask, own, 0, sample, augmenter));
-    if (own.size() < kept.size()) {
-      FindImage(mirrored);
-      TRY(DrawObjects(mask, kept.subspan(own.size()), own.size(), mirrored, augmenter));
-    }
-    Write(mask, kept, sample);
+Status ShapeMasks::Draw(std::span<const Image> images, std::span<const uint32_t> kept,
+                        const Target& target, Augmenter& augmenter) {
+  const auto copies = static_cast<size_t>(std::ranges::count_if(kept, &MovedObjects::IsPasted));
+  const size_t own = kept.size() - copies;
+  for (size_t i = 0; i < images.front().masks.size(); ++i) {
+    const ShapeMask& mask = images.front().masks[i];
+    TRY(CheckNumbers(mask, target.after + kept.size()));
+    TRY(Start(kept.size(), target));
+    values_[0] = mask.background;
+    TRY(DrawImages(images, i, kept.first(own), 0, target.after, augmenter));
+    TRY(DrawImages(images, i, kept.subspan(own), own, target.after, augmenter));
+    Write(mask, target);
   }
   return {};
 }
 
-Result<const uint8_t*> ShapeMasks::DrawInside(const ShapeMask& shapes,
-                                              std::span<const uint32_t> kept, const Drawn& sample,
+Result<const uint8_t*> ShapeMasks::DrawInside(std::span<const Image> images,
+                                              std::span<const uint32_t> kept, const Target& target,
                                               Augmenter& augmenter, std::vector<uint32_t>& chosen) {
   indices_.clear();
   for (const uint32_t object : chosen) indices_.push_back(kept[object]);
-  TRY(Start(indices_.size(), sample));
-  TRY(DrawObjects(shapes, indices_, 0, sample, augmenter));
+  TRY(Start(indices_.size(), target));
+  TRY(DrawImages(images, 0, indices_, 0, 0, augmenter));
   TRY(inside_.Grow(PixelsOf(size_)));
   for (size_t i = 0; i < PixelsOf(size_); ++i) inside_.data()[i] = owners_[i] != 0 ? 1 : 0;
   size_t seen = 0;
@@ -143,8 +276,8 @@ Result<const uint8_t*> ShapeMasks::DrawInside(const ShapeMask& shapes,
   return inside_.data();
 }
 
-Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
-  size_ = sample.drawn.placed ? sample.drawn.placed->part.size() : sample.drawn.size;
+Status ShapeMasks::Start(size_t objects, const Target& target) {
+  size_ = target.size;
   TRY(memory_.Grow(BytesFor(size_, static_cast<uint32_t>(objects))));
   const size_t pixels = PixelsOf(size_), numbers = objects + 1;
   uint8_t* at = memory_.data();
@@ -157,16 +290,53 @@ Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
   scratch_ = TakeArray<uint8_t>(at, PolygonFill::ScratchBytes(size_));
   std::memset(zeros, 0, static_cast<size_t>(at - zeros));
   areas_[0] = UINT32_MAX;
-  touched_ = 0;
-  most_touched_ = (uint64_t{1} << 26) + 1024 * uint64_t{pixels};
-  FindImage(sample);
   return {};
 }
 
-void ShapeMasks::FindImage(const Drawn& sample) {
+// Draws objects that are all copies, or none is. `below`: how many were drawn before, which are
+// below these. `after`: how many are in the row before all of them.
+Status ShapeMasks::DrawImages(std::span<const Image> images, size_t mask,
+                              std::span<const uint32_t> kept, size_t below, size_t after,
+                              Augmenter& augmenter) {
+  size_t number = below;
+  for (size_t i = 0; i < images.size(); ++i) {
+    Image image = images[i];
+    const size_t count = CountOf(image, kept);
+    if (count == 0) continue;
+    if (MovedObjects::IsPasted(kept[0])) {
+      copies_ = *image.drawn;
+      for (DrawnStep& step : copies_.steps) {
+        if (std::holds_alternative<PasteMirrored>(step.step)) step.step = Mirror{.columns = true};
+      }
+      image.drawn = &copies_;
+    }
+    FindImage(image);
+    touched_ = 0;
+    most_touched_ =
+        (uint64_t{1} << 26) +
+        1024 * uint64_t{std::max(PixelsOf(size_), PixelsOf(image.drawn->geometry.window.size()))};
+    const ShapeMask& of_image = image.masks[mask];
+    for (size_t k = 0; k < count; ++k) {
+      const uint32_t index = MovedObjects::IndexOf(kept[k]) - image.first;
+      values_[number + k + 1] = of_image.values.empty()
+                                    ? static_cast<uint16_t>(after + number + k + 1)
+                                    : of_image.values[index];
+    }
+    Status drawn = DrawObjects(image, of_image, kept.first(count), number, below, augmenter);
+    if (!drawn.ok()) {
+      failed_ = i;
+      return drawn;
+    }
+    kept = kept.subspan(count);
+    number += count;
+  }
+  return {};
+}
+
+void ShapeMasks::FindImage(const Image& image) {
   has_places_ = false;
-  FindImageIn(sample.drawn, sample.image, corners_);
-  FindHorizons(sample.drawn, horizons_);
+  FindImageIn(*image.drawn, image.size, corners_);
+  FindHorizons(*image.drawn, horizons_);
   FindColumns();
 }
 
@@ -192,29 +362,31 @@ void ShapeMasks::FindColumns() {
   }
 }
 
-// `below`: the objects that were drawn before, which are below these.
-Status ShapeMasks::DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept, size_t below,
-                               const Drawn& sample, Augmenter& augmenter) {
-  const GeometryMap map = MapToRow(sample.drawn);
-  const double width = mask.normalized ? sample.image.width : 1;
-  const double height = mask.normalized ? sample.image.height : 1;
+// `number`: how many were drawn before, of which the first ones are `below` these.
+Status ShapeMasks::DrawObjects(const Image& image, const ShapeMask& mask,
+                               std::span<const uint32_t> kept, size_t number, size_t below,
+                               Augmenter& augmenter) {
+  const GeometryMap map = MapToRow(*image.drawn);
+  const double width = mask.normalized ? image.size.width : 1;
+  const double height = mask.normalized ? image.size.height : 1;
   ShapeReader reader(mask.shapes);
-  uint32_t next = 0;  // the object that the reader goes to
-  for (size_t i = 0; i < kept.size(); ++i) {
-    for (; next <= (kept[i] & ~MovedObjects::kPasted); ++next) {
+  uint32_t next = image.first;  // the object that the reader goes to
+  for (const uint32_t object : kept) {
+    for (; next <= MovedObjects::IndexOf(object); ++next) {
       if (reader.NextObject()) continue;
-      return Error{Code::kDataLoss, "the source has shapes of " + std::to_string(next) +
+      return Error{Code::kDataLoss, "the source has shapes of " +
+                                        std::to_string(next - image.first) +
                                         " objects, and there are more"};
     }
     Rect bounds;
     while (const std::optional<ShapePart> part = reader.NextPart()) {
-      ASSIGN_OR_RETURN(const Rect of_part, part->has_runs ? DrawRuns(*part, sample, augmenter)
+      ASSIGN_OR_RETURN(const Rect of_part, part->has_runs ? DrawRuns(*part, image, augmenter)
                                                           : DrawPolygon(*part, map, width, height));
       TRY(Touch(PixelsOf(of_part.size())));
       bounds = Union(bounds, of_part);
     }
     TRY(Touch(PixelsOf(bounds.size())));
-    Paint(below + i + 1, below, bounds);
+    Paint(++number, below, bounds);
   }
   return {};
 }
@@ -252,13 +424,13 @@ Status ShapeMasks::Touch(uint64_t pixels) {
 }
 
 // Finds where the pixels of the image are before the steps that have to be done on a tile.
-Status ShapeMasks::FindPlaces(const Drawn& sample, Augmenter& augmenter) {
-  motion_ = sample.drawn;
+Status ShapeMasks::FindPlaces(const Image& image, Augmenter& augmenter) {
+  motion_ = *image.drawn;
   KeepMotion(motion_, {});
   const Geometry& geometry = motion_.geometry;
   TRY(augmenter.Start(geometry.window.size(), /*channels=*/1));
   const NearestOutput output{augmenter.tile().pixels, augmenter.tile().size.width};
-  image_ = sample.image;
+  image_ = image.size;
   ASSIGN_OR_RETURN(region_,
                    nearest_.Start(ResamplingOf(geometry, image_, Orientation::kNormal), output));
   if (region_.width != 0) places_ = nearest_.PlacesIn(output);
@@ -272,14 +444,13 @@ Status ShapeMasks::FindPlaces(const Drawn& sample, Augmenter& augmenter) {
 }
 
 // Returns the bounds of what it may have set.
-Result<Rect> ShapeMasks::DrawRuns(const ShapePart& part, const Drawn& sample,
-                                  Augmenter& augmenter) {
+Result<Rect> ShapeMasks::DrawRuns(const ShapePart& part, const Image& image, Augmenter& augmenter) {
   const size_t words = part.words();
   const ImageSize size{words < 2 ? 0 : static_cast<int>(part.Word(1)),
                        words < 2 ? 0 : static_cast<int>(part.Word(0))};
-  if (size != sample.image) return WrongSize(size, sample.image);
+  if (size != image.size) return WrongSize(size, image.size);
   if (!Runs(part).Next()) return Rect{};
-  if (!has_places_) TRY(FindPlaces(sample, augmenter));
+  if (!has_places_) TRY(FindPlaces(image, augmenter));
   if (region_.width == 0) return Rect{};
   if (motion_.steps.empty()) return FillRuns(part, object_, scratch_);
   TRY(augmenter.Start(motion_.geometry.window.size(), /*channels=*/1));
@@ -361,23 +532,17 @@ void ShapeMasks::Paint(size_t number, size_t below, const Rect& bounds) {
   }
 }
 
-void ShapeMasks::Write(const ShapeMask& mask, std::span<const uint32_t> kept, const Drawn& sample) {
-  values_[0] = mask.background;
-  for (size_t number = 1; number <= kept.size(); ++number) {
-    values_[number] = mask.values.empty() ? static_cast<uint16_t>(sample.after + number)
-                                          : mask.values[kept[number - 1] & ~MovedObjects::kPasted];
-  }
-  const bool are_numbers = mask.values.empty() && mask.background == 0 && sample.after == 0;
-  const ImageSize row = sample.row;
-  const Rect part =
-      sample.drawn.placed ? sample.drawn.placed->part : Rect{0, 0, row.width, row.height};
+void ShapeMasks::Write(const ShapeMask& mask, const Target& target) {
+  const bool are_numbers = mask.values.empty() && mask.background == 0 && target.after == 0;
+  const ImageSize row = target.row;
+  const Placement* const placed = target.placed;
+  const Rect part = placed != nullptr ? placed->part : Rect{0, 0, row.width, row.height};
   auto* to =
       static_cast<uint8_t*>(mask.row) +
       (static_cast<size_t>(part.y) * static_cast<size_t>(row.width) + static_cast<size_t>(part.x)) *
           mask.bytes;
-  const auto& placed = sample.drawn.placed;
   for (int y = 0; y < part.height; ++y) {
-    const auto [begin, end] = placed ? ColumnsOf(*placed, y) : AxisSpan{0, part.width};
+    const auto [begin, end] = placed != nullptr ? ColumnsOf(*placed, y) : AxisSpan{0, part.width};
     const int count = y < size_.height ? size_.width : 0;
     const uint16_t* const owners = owners_ + ptrdiff_t{y} * count;
     const auto number = [owners](int x) { return owners[x]; };

@@ -18,6 +18,18 @@ Status ViewContext::ApplySteps() {
   return {};
 }
 
+std::span<const ShapeMasks::Image> ViewContext::ImagesOf(const DrawnSample& of, ImageSize viewed) {
+  images.clear();
+  for (OnCanvas& each : std::span(canvas).first(on_canvas)) {
+    each.drawn.steps = of.steps;
+    images.push_back({&each.drawn, each.size, each.masks, each.first, each.count});
+  }
+  if (images.empty()) {
+    images.push_back({&of, viewed, to.objects->masks, 0, to.objects->count});
+  }
+  return images;
+}
+
 uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); }
 
 // Replaces the contexts by new ones and keeps their counts.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,20 +34,44 @@ struct ViewContext {
       : displacements(&displacements),
         resampler(budget),
         augmenter(budget, &displacements),
+        of_shapes(budget),
         objects(budget),
         shapes(budget),
+        shape_boxes(budget),
+        values(budget),
         transform_ns(transforms) {}
+
+  // An image that is on the canvas of a row.
+  struct OnCanvas {
+    DrawnSample drawn;  // as if it were alone on the tile
+    ImageSize size;     // as viewed
+    std::vector<ShapeMask> masks;
+    std::vector<uint16_t> values;   // of the masks
+    uint32_t first = 0, count = 0;  // of its objects, in the row's
+  };
 
   // Executes the drawn steps on the tile, and counts their time by transform.
   Status ApplySteps();
+  // Returns what has the shapes of a sample that is drawn as far as `of`: its image, or those on
+  // the canvas. Valid until the next call, and while `of` does not change.
+  std::span<const ShapeMasks::Image> ImagesOf(const DrawnSample& of, ImageSize viewed);
 
   Displacements* displacements;
   Resampler resampler;
   Augmenter augmenter;
+  Augmenter of_shapes;  // while `augmenter` has a canvas
   DrawnSample drawn;
   MovedObjects objects;
   ShapeMasks shapes;
-  OutputRows to;  // its destinations: of a further view only the row
+  GrowingBuffer shape_boxes;  // for MovedObjects::CropToMosaic
+  std::vector<ShapeMasks::Image> images;
+  std::array<OnCanvas, kMosaicParts> canvas;            // by DrawKey::part
+  uint32_t on_canvas = 0;                               // images whose pixels are on it
+  DrawKey row;                                          // of the last image that was begun
+  GrowingBuffer values;                                 // of the objects on the canvas
+  std::vector<std::span<const uint8_t>> object_fields;  // in it
+  std::optional<uint32_t> failed;  // the part whose image is the cause of the canvas's error
+  OutputRows to;                   // its destinations: of a further view only the row
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
 };

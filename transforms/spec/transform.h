@@ -146,10 +146,11 @@ struct ScaleJitter {
 // With probability 1 − p the own image alone is in the middle, and all else likewise. `fill` is
 // where no image is.
 //
-// Objects are those of all four, with boxes clamped to the canvas and then to the row. They are
-// dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at
-// most a tenth of the area that they had on the canvas. Samples with objects must have boxes.
-// (Bochkovskiy et al.: "YOLOv4: Optimal Speed and Accuracy of Object Detection", 2020)
+// Objects are those of all four, with boxes clamped to the canvas and then to the row; or, with
+// shapes that are polygons, with the boxes of these in the row. They are dropped if their
+// boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a tenth (of
+// polygons a hundredth) of the area that they had on the canvas. Samples with objects must have
+// boxes. (Bochkovskiy et al.: "YOLOv4: Optimal Speed and Accuracy of Object Detection", 2020)
 struct Mosaic {
   int size = 0;
   double scale = 0.5;
@@ -385,9 +386,9 @@ struct AugMix {
 // included; of those that can, the share p that covers least is chosen, rounded to a number.
 // Objects whose box has no area are neither chosen nor in the way. Of the chosen ones, those that
 // have no pixel are left out. Objects that are hidden then keep their boxes. Samples must have
-// boxes and shapes. (As CopyPaste(mode="flip") of Ultralytics 8.4; the idea is that of Ghiasi et
-// al.: "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", CVPR
-// 2021, who paste objects of another image.)
+// boxes and shapes. Directly after a Mosaic, its canvas is the image. (As CopyPaste(mode="flip") of
+// Ultralytics 8.4; the idea is that of Ghiasi et al.: "Simple Copy-Paste is a Strong Data
+// Augmentation Method for Instance Segmentation", CVPR 2021, who paste objects of another image.)
 struct CopyPaste {
   double p = 0.5;
 };

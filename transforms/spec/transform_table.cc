@@ -1349,7 +1349,10 @@ TransformRow Row(const CopyPaste&) {
           "image. Samples must have boxes, and masks that are drawn from polygons or RLE, in which "
           "pasted objects are on top. Hidden objects keep their boxes. A batch has room for twice "
           "the most objects of a sample; of more than 127 in one image, ask for masks of uint16. "
-          "An image with more than 8,192 objects is an error of its sample.",
+          "An image with more than 8,192 objects is an error of its sample.\n\n"
+          "Directly after a `Mosaic` it pastes onto the canvas of the four images, before a row is "
+          "cut out of it. These numbers are then those of the four together, and a batch has room "
+          "for eight times the most objects of a sample.",
       .acts_on = ActsOn::kPixels,
       .draws = kDrawsNothing,
       .parameters = {Single<&T::p>("real", {.name = "p", .low = 0, .high = 1},
@@ -1376,9 +1379,13 @@ TransformRow Row(const Mosaic&) {
           "which resamples it again.\n\n"
           "Batches have the objects of all four, in the order of the images, with boxes clamped. "
           "Objects are dropped if their boxes have a side of at most 2 pixels, sides in a ratio "
-          "of at least 100, or at most a tenth of the area that they had on the canvas. Samples "
-          "with objects must have boxes. Other columns are those of the sample itself.",
-      .how = "each of the images is decoded where it is visible, and resampled to its place",
+          "of at least 100, or at most a tenth of the area that they had on the canvas. If masks "
+          "are drawn, objects with polygons have the polygons' boxes, and are dropped at a "
+          "hundredth. Samples with objects must have boxes. Other columns are those of the sample "
+          "itself.",
+      .how =
+          "each of the images is decoded where it is visible, or may be pasted, and resampled "
+          "to its place",
       .parameters = {
           Single<&T::size>(
               "integer",

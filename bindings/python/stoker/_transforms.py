@@ -994,7 +994,8 @@ class Mosaic(Transform):
 
     Batches have the objects of all four, in the order of the images, with boxes clamped. Objects are
     dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a
-    tenth of the area that they had on the canvas. Samples with objects must have boxes. Other columns are
+    tenth of the area that they had on the canvas. If masks are drawn, objects with polygons have the
+    polygons' boxes, and are dropped at a hundredth. Samples with objects must have boxes. Other columns are
     those of the sample itself.
 
     Args:
@@ -1056,6 +1057,10 @@ class CopyPaste(Transform):
     have boxes, and masks that are drawn from polygons or RLE, in which pasted objects are on top. Hidden
     objects keep their boxes. A batch has room for twice the most objects of a sample; of more than 127 in
     one image, ask for masks of uint16. An image with more than 8,192 objects is an error of its sample.
+
+    Directly after a `Mosaic` it pastes onto the canvas of the four images, before a row is cut out of it.
+    These numbers are then those of the four together, and a batch has room for eight times the most objects
+    of a sample.
 
     Args:
         p: 0 to 1: the share that is pasted of the objects that can be; those that cover least come first.

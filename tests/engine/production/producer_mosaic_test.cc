@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/batch/object_shapes.h"
 #include "core/memory/buffer.h"
 #include "core/memory/memory_budget.h"
 #include "core/time/stage_times.h"
@@ -335,6 +337,81 @@ TEST_F(ProducerMosaic, OtherSamplesReplaceABadOne) {
     EXPECT_TRUE(names) << line;
   }
   EXPECT_GT(listed, 9);
+}
+
+// A canvas is finished with the last of its images, and the error is of another one: its shapes are
+// wrong, it has more objects than a mask of uint8 can tell apart, or it cannot be decoded.
+TEST_F(ProducerMosaic, AnErrorOfACanvasNamesTheSampleThatIsBad) {
+  constexpr uint64_t kBad = 7;
+  for (const char* const fault : {"runs", "many", "file"}) {
+    const bool many = fault == std::string("many"), runs = fault == std::string("runs");
+    if (!many && !runs) Write(ImageOf(kBad), {1, 2, 3});
+    std::vector<float> boxes;
+    ObjectShapes shapes;
+    std::vector<int64_t> objects{0}, words{0};
+    for (uint64_t id = 0; id < kSamples; ++id) {
+      for (int n = id == kBad && many ? 300 : 1; n > 0; --n) {
+        for (const float side : {2.f, 2.f, 28.f, 28.f}) boxes.push_back(side);
+        shapes.BeginObject();
+        if (id == kBad && runs) shapes.AddRuns(1, 1, std::array<uint32_t, 2>{0, 1});
+      }
+      objects.push_back(static_cast<int64_t>(boxes.size() / 4));
+      words.push_back(static_cast<int64_t>(shapes.words().size()));
+    }
+    std::vector<std::string> images;
+    for (uint64_t id = 0; id < kSamples; ++id) images.push_back(ImageOf(id));
+    FilesOptions files;
+    files.columns = {{.name = "boxes",
+                      .dtype = DType::kF32,
+                      .row_shape = {4},
+                      .data = boxes.data(),
+                      .samples = kSamples,
+                      .offsets = objects.data(),
+                      .kind = Field::Kind::kBoxes},
+                     {.name = "instances",
+                      .dtype = DType::kU8,
+                      .row_shape = {},
+                      .data = shapes.words().data(),
+                      .samples = kSamples,
+                      .offsets = words.data(),
+                      .kind = Field::Kind::kInstances}};
+    LoaderOptions options = Options(Files(PathTable(images), std::move(files)).value());
+    options.transforms = {Mosaic{.size = 48, .scale = 0, .translate = 0}, CopyPaste{1}};
+    options.batch_size = 1;
+    options.shuffle = false;
+    const Plan plan = *PlanOf(options, {}).value();
+    std::set<uint32_t> bad_parts;
+    const auto loader = Loader::Open(options).value();
+    std::unique_ptr<Iterator> iterator;
+    constexpr uint64_t kEpochs = 12;
+    for (uint64_t n = 0; n < kEpochs * kSamples; ++n) {
+      const uint64_t epoch = n / kSamples, id = n % kSamples;
+      if (id == 0) iterator = loader->Iterate(epoch);
+      const Result<Batch> batch = iterator->Next();
+      if (batch.ok()) continue;
+      const RowSamples parts = plan.SamplesOf({options.seed, epoch, id}, id, kSamples, 0);
+      const auto bad = std::ranges::find(parts.all(), kBad, &RowPart::sample);
+      ASSERT_NE(bad, parts.all().end()) << batch.error().ToString();
+      EXPECT_EQ(batch.error().file, ImageOf(kBad));
+      bad_parts.insert(bad->part);
+    }
+    EXPECT_EQ(bad_parts.size(), kMosaicParts);
+    // Its own row gets another sample, and others keep theirs.
+    options.on_bad = BadPolicy::Parse("substitute").value();
+    options.bad_samples_file = folder_.Path(fault);
+    const auto substituting = Loader::Open(options).value()->Iterate(0);
+    for (uint64_t id = 0; id < kSamples; ++id) {
+      const Result<Batch> batch = substituting->Next();
+      ASSERT_TRUE(batch.ok()) << batch.error().ToString();
+      EXPECT_TRUE(id == kBad || batch->sample_ids()[0] == id) << id;
+    }
+    std::ifstream lines(options.bad_samples_file);
+    int listed = 0;
+    for (std::string line; std::getline(lines, line); ++listed) {
+      EXPECT_NE(line.find(ImageOf(kBad)), std::string::npos) << line;
+    }
+    EXPECT_GT(listed, 0);
+  }
 }
 
 // Slots are used again: a row whose own sample is bad must not count the objects of another batch.

@@ -67,17 +67,57 @@ def test_pixels_are_those_of_the_mirrored_image(source):
     assert pasted > 5
 
 
-def test_rows_do_not_depend_on_threads(source):
-    recipe = [
-        stoker.Resize((SIZE, SIZE)),
-        stoker.RandomApply([stoker.CopyPaste(p=0.5)], p=0.7),
-        stoker.RandomAffine(degrees=20),
-        stoker.RandomHorizontalFlip(),
-    ]
+ONTO_IMAGE = [
+    stoker.Resize((SIZE, SIZE)),
+    stoker.RandomApply([stoker.CopyPaste(p=0.5)], p=0.7),
+    stoker.RandomAffine(degrees=20),
+    stoker.RandomHorizontalFlip(),
+]
+ONTO_MOSAIC = [
+    stoker.Mosaic(SIZE, degrees=10, perspective=0.001),
+    stoker.RandomApply([stoker.CopyPaste(p=1)], p=0.7),
+    stoker.RandomHSV(),
+    stoker.RandomHorizontalFlip(),
+]
+
+
+@pytest.mark.parametrize("recipe", [ONTO_IMAGE, ONTO_MOSAIC], ids=["image", "mosaic"])
+def test_rows_do_not_depend_on_threads(source, recipe):
     one, two = rows_of(source, recipe, threads=1), rows_of(source, recipe, threads=2)
     for some, others in zip(one, two, strict=True):
         for a, b in zip(some, others, strict=True):
             assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("mosaic", [{}, {"degrees": 90.0, "translate": 1.0}, {"p": 0}], ids=str)
+def test_masks_and_boxes_follow_what_is_pasted_onto_mosaics(source, mosaic):
+    """Objects that are pasted in the row are as those of the image where their boxes are."""
+    recipe = [stoker.Mosaic(SIZE, scale=0, **mosaic), stoker.CopyPaste(p=1)]
+    recipe.append(stoker.ConvertBoundingBoxFormat("xyxy"))
+    plain = rows_of(source, [recipe[0], recipe[2]])
+    pasted = changed = 0
+    for (image, _, boxes, _), (made, numbers, all_boxes, labels) in zip(plain, rows_of(source, recipe)):
+        own = len(boxes)
+        assert np.array_equal(all_boxes[:own], boxes) and len(labels) == len(all_boxes)
+        for number, (left, top, right, bottom) in enumerate(all_boxes.tolist(), 1):
+            rows, columns = np.nonzero(numbers == number)
+            if len(rows) == 0:
+                continue
+            assert left - 1 <= columns.min() and columns.max() <= right
+            assert top - 1 <= rows.min() and rows.max() <= bottom
+        assert numbers.max(initial=0) <= len(all_boxes)
+        pasted += len(all_boxes) - own
+        changed += np.count_nonzero((image != made).any(-1))
+    assert pasted > 5 and changed > 100
+
+
+def test_an_unusable_image_is_replaced(source, tmp_path):
+    (tmp_path / "3.png").write_bytes(b"no image")
+    recipe = [stoker.Mosaic(SIZE), stoker.CopyPaste(p=1)]
+    with pytest.raises(stoker.Error, match=r"3\.png"):
+        list(stoker.Loader(source, recipe, batch_size=5))
+    loader = stoker.Loader(source, recipe, batch_size=5, on_bad="substitute", max_bad_fraction=1)
+    assert sum(len(batch.image) for batch in loader) == 12
 
 
 def test_needs_shapes(source, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import stoker
 from comparison import HEADER, Comparison, made_scenes, rows_of
-from drawing import DRAW_PLAN, drawn, photographs
+from drawing import DRAW_PLAN, Differences, drawn, photographs
 
 augment = pytest.importorskip("ultralytics.data.augment")
 instance = pytest.importorskip("ultralytics.utils.instance")
@@ -110,8 +110,8 @@ class Centred(augment.RandomPerspective):
         return super().apply_semantic(labels, self.centred(params))
 
 
-def mosaic_of(monkeypatch, labels, n, mosaic, warp):
-    """Returns Ultralytics' row of sample n, given what draw_plan printed."""
+def given(monkeypatch, mosaic):
+    """Makes Ultralytics draw what draw_plan printed."""
     parts = {each["part"]: each["sample"] for each in mosaic["images"]}
     middle, factor = mosaic["middle"], mosaic["scale"]
     # The images meet at (x, y) on the canvas, whose middle is at (SIZE, SIZE).
@@ -121,6 +121,11 @@ def mosaic_of(monkeypatch, labels, n, mosaic, warp):
     numbers += [*mosaic["perspective"], mosaic["degrees"], factor, *mosaic["shear"]]
     numbers += [middle[0] / SIZE, middle[1] / SIZE]
     monkeypatch.setattr(augment, "random", Given(numbers))
+
+
+def mosaic_of(monkeypatch, labels, n, mosaic, warp):
+    """Returns Ultralytics' row of sample n, given what draw_plan printed."""
+    given(monkeypatch, mosaic)
     made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
     return of_labels(Centred(**warp, size=(SIZE, SIZE))(made))
 
@@ -184,11 +189,11 @@ CORNERS = 12  # of each polygon, so that Ultralytics does not resample them
 
 def with_polygons(folder, size=(240, 320), objects=12):
     """Returns scenes of one size, the polygons of their objects, each within its box, and the path of a COCO
-    file with them.
+    file with them, in which labels are 100 times the number of the scene and the object's own.
     """
     random = np.random.default_rng(1)
     scenes, polygons = made_scenes(folder, size=size), []
-    coco = {"images": [], "categories": [{"id": 1, "name": "thing"}], "annotations": []}
+    coco = {"images": [], "categories": [], "annotations": []}
     angles = np.arange(CORNERS) * 2 * np.pi / CORNERS
     for n, scene in enumerate(scenes):
         sides = random.uniform(8, 60, (objects, 2))
@@ -199,7 +204,9 @@ def with_polygons(folder, size=(240, 320), objects=12):
         scene.boxes = np.concatenate([of_scene.min(1), of_scene.max(1)], -1)
         coco["images"].append({"id": n, "file_name": scene.path.name})
         for polygon, (left, top, right, bottom) in zip(of_scene.tolist(), scene.boxes.tolist()):
-            annotation = {"id": len(coco["annotations"]), "image_id": n, "category_id": 1}
+            number = 100 * n + len(coco["annotations"]) % objects
+            coco["categories"].append({"id": number, "name": str(number)})
+            annotation = {"id": len(coco["annotations"]), "image_id": n, "category_id": number}
             annotation["bbox"] = [left, top, right - left, bottom - top]
             annotation["segmentation"] = [np.ravel(polygon).tolist()]
             coco["annotations"].append(annotation)
@@ -243,6 +250,107 @@ def test_copy_paste(tmp_path, monkeypatch, p):
         of += np.count_nonzero(inside)
     print(f"\nCopyPaste({p}): {pasted} pasted; boxes {boxes:.2g} px; {differing / of:.2g} of their pixels")
     assert pasted > len(scenes) and boxes <= 1e-3 and differing <= 0.1 * of
+
+
+class Outlines(Labels):
+    """The same with polygons, of images that are not resized."""
+
+    def __init__(self, scenes, polygons):
+        self.scenes, self.polygons = scenes, polygons
+
+    def get_image_and_label(self, n):
+        scene, polygons = self.scenes[n], self.polygons[n]
+        return {
+            "im_file": str(scene.path),
+            "ori_shape": scene.image.shape[:2],
+            "resized_shape": scene.image.shape[:2],
+            "img": scene.image.copy(),
+            "instances": instance.Instances(
+                scene.boxes.copy(), polygons.copy(), bbox_format="xyxy", normalized=False
+            ),
+            "cls": np.float32(100 * n + np.arange(len(polygons))).reshape(-1, 1),
+        }
+
+
+def boxes_by_number(boxes, numbers):
+    found = {}
+    for box, number in sorted(zip(np.asarray(boxes).tolist(), np.asarray(numbers).ravel().tolist())):
+        found.setdefault(int(number), []).append(box)
+    return found
+
+
+OUTLINED = [
+    ({}, 0.0),
+    ({"degrees": 45.0}, 0.0),
+    ({"scale": 0.5, "translate": 0.1, "degrees": 10.0, "shear": 5.0, "perspective": 0.0005}, 0.0),
+    ({}, 0.6),
+    ({"degrees": 45.0}, 1.0),  # the row then shows no edge of the canvas, where points would matter
+    ({"scale": 0.5, "translate": 0.1}, 0.6),
+]
+
+
+@pytest.mark.skipif(not DRAW_PLAN.exists(), reason=f"{DRAW_PLAN} is not built")
+@pytest.mark.parametrize("warp, p", OUTLINED, ids=str)
+def test_mosaic_of_outlines(tmp_path, monkeypatch, warp, p):
+    """Boxes are those of polygons, also of pasted ones. `p`: that of CopyPaste; 0 leaves it out. Images are
+    compared where both paste, and where neither does.
+    """
+    argsort = np.argsort
+    monkeypatch.setattr(augment.np, "argsort", lambda numbers: argsort(numbers, kind="stable"))
+    scenes, polygons, path = with_polygons(tmp_path)
+    warp = {**STILL, **warp}
+    options = {"size": SIZE, **warp}
+    draws = drawn([{"name": "Mosaic", **options}], SIZE, SIZE, len(scenes))
+    source = stoker.coco(path, tmp_path, masks="instances")
+    xyxy = stoker.ConvertBoundingBoxFormat("xyxy")
+    plain = [stoker.Mosaic(**options), xyxy]
+    pasting = [plain[0], *([stoker.CopyPaste(p)] if p else []), xyxy]
+    rows, plain_rows = (
+        (
+            row
+            for batch in stoker.Loader(source, recipe, batch_size=1, seed=1)
+            for row in zip(batch.image, batch.instances, batch.boxes, batch.labels)
+        )
+        for recipe in (pasting, plain)
+    )
+    labels = Outlines(scenes, polygons)
+    levels, boxes, both, differing, pasted = Differences(), 0.0, 0, 0, 0
+    for n, ((image, numbers, ours, of_ours), (*_, own)) in enumerate(zip(rows, plain_rows, strict=True)):
+        samples = [each["sample"] for each in draws[n]["mosaic"]["images"]]
+        if len(set(samples)) < 4:
+            continue
+        given(monkeypatch, draws[n]["mosaic"])
+        made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
+        inside = np.zeros((2 * SIZE, 2 * SIZE), np.uint8)
+        if p:
+            copy = augment.CopyPaste(p=p, mode="flip")
+            params = copy.get_params(made)
+            made = copy.apply_instances(copy.apply_image(made, params), params)
+            inside = params["im_new"]
+            pasted += len(params["selected"])
+        made = Centred(**warp, size=(SIZE, SIZE))(made)
+        by_us = boxes_by_number(ours, of_ours)
+        by_them = boxes_by_number(made["instances"].bboxes, made["cls"])
+        for number in {*by_us, *by_them}:
+            some, others = by_us.get(number, []), by_them.get(number, [])
+            differing += abs(len(some) - len(others))
+            if len(some) == len(others):
+                both += len(some)
+                boxes = max(boxes, float(np.abs(np.subtract(some, others)).max()))
+        if warp == STILL:
+            window = slice(SIZE // 2, SIZE // 2 + SIZE)
+            same = (np.asarray(numbers) > len(own)) == (inside[window, window] > 0)
+            assert same.mean() > 0.98
+            levels.add(np.asarray(image)[same], made["img"][same])
+    named = ", ".join(f"{name} {most}" for name, most in warp.items() if most > 0)
+    print(
+        f"\nMosaic of outlines, {named}, CopyPaste({p}): {both} objects, {differing} of one alone, {pasted} "
+        f"pasted; boxes {boxes:.2g} px; levels {levels.largest:.0f}, {levels.share_beyond_one:.2g}"
+    )
+    scaled = warp["scale"] > 0  # sides and places are then rounded at another scale
+    assert both > len(scenes) and boxes <= (3 if scaled else 1e-3)
+    assert differing <= (0.03 if scaled else 1e-3) * both
+    assert levels.share_beyond_one <= 1e-3 and (pasted > len(scenes) if p else pasted == 0)
 
 
 def kept_in_letterbox(scene):

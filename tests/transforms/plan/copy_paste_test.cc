@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,7 +20,11 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/naive_image.h"
+#include "transforms/plan/geometry_map.h"
+#include "transforms/plan/mosaic.h"
+#include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/shape_masks.h"
 #include "transforms/shapes/polygon_fill.h"
 
 namespace stoker {
@@ -120,29 +125,41 @@ std::span<const uint8_t> BytesOf(const Rows& rows) {
   return {reinterpret_cast<const uint8_t*>(rows.data()), rows.size() * sizeof(rows[0])};
 }
 
-Made MadeBy(const Plan& plan, const Sample& in, const Naive& image, Workspace& workspace,
-            const DrawKey& key = {}) {
+// `of_row`: the samples of the row, by DrawKey::part.
+Made MadeBy(const Plan& plan, std::span<const Sample> of_row, std::span<const Naive> images,
+            Workspace& workspace, DrawKey key = {}) {
   Made made{.status = {}, .pixels = Bytes(plan.row_bytes()), .mask = {}};
-  const size_t room = plan.times_objects() * in.boxes.size();
+  size_t room = 0;
+  for (const Sample& in : of_row) room = std::max(room, plan.times_objects() * in.boxes.size());
   made.mask.resize(PixelsIn(plan.output_size()));
   made.boxes.resize(room);
   made.points.resize(room);
   made.numbers.resize(room);
-  const ObjectShapes shapes = WordsOf(in);
-  const std::array masks{ShapeMask{.shapes = BytesOf(shapes.words()), .row = made.mask.data()}};
-  const std::array<std::span<const uint8_t>, 3> from{BytesOf(in.numbers), BytesOf(in.boxes),
-                                                     BytesOf(in.points)};
-  const std::array<void*, 3> to{made.numbers.data(), made.boxes.data(), made.points.data()};
   int64_t kept = 0;
-  const ObjectRows rows{from, to, &kept, static_cast<uint32_t>(in.boxes.size()), masks};
-  OutputRows output{.row = made.pixels.data()};
-  output.objects = &rows;
-  StageTimes times;
-  made.status = plan.Apply(ViewOf(image), key, workspace, output, times);
+  std::vector<ObjectShapes> shapes_of;
+  for (const Sample& in : of_row) shapes_of.push_back(WordsOf(in));
+  for (; key.part < of_row.size() && made.status.ok(); ++key.part) {
+    const Sample& in = of_row[key.part];
+    const ObjectShapes& shapes = shapes_of[key.part];
+    const std::array masks{ShapeMask{.shapes = BytesOf(shapes.words()), .row = made.mask.data()}};
+    const std::array<std::span<const uint8_t>, 3> from{BytesOf(in.numbers), BytesOf(in.boxes),
+                                                       BytesOf(in.points)};
+    const std::array<void*, 3> to{made.numbers.data(), made.boxes.data(), made.points.data()};
+    const ObjectRows rows{from, to, &kept, static_cast<uint32_t>(in.boxes.size()), masks};
+    OutputRows output{.row = made.pixels.data()};
+    output.objects = &rows;
+    StageTimes times;
+    made.status = plan.Apply(ViewOf(images[key.part]), key, workspace, output, times);
+  }
   made.boxes.resize(static_cast<size_t>(kept));
   made.points.resize(made.boxes.size());
   made.numbers.resize(made.boxes.size());
   return made;
+}
+
+Made MadeBy(const Plan& plan, const Sample& in, const Naive& image, Workspace& workspace,
+            const DrawKey& key = {}) {
+  return MadeBy(plan, std::span(&in, 1), std::span(&image, 1), workspace, key);
 }
 
 Made MadeBy(const Plan& plan, const Sample& in) {
@@ -275,8 +292,8 @@ Made Twin(const Sample& in, const Naive& image, double p, bool columns, bool row
   return made;
 }
 
-Sample NextSample(Random& random) {
-  Sample in{.size = {random.Between(1, 60), random.Between(1, 60)}};
+Sample NextSample(Random& random, ImageSize size) {
+  Sample in{.size = size};
   for (int n = random.Between(0, 7); n > 0; --n) {
     const auto pair = [&](int side) {
       const int a = random.Between(0, side), b = random.Between(0, std::min(side, a + 12));
@@ -311,7 +328,7 @@ TEST(CopyPaste, PastesMirroredObjects) {
   MemoryBudget budget(256 << 20);
   size_t pasted = 0, hidden = 0;
   for (int n = 0; n < testing::Effort(2000); ++n) {
-    const Sample in = NextSample(random);
+    const Sample in = NextSample(random, {random.Between(1, 60), random.Between(1, 60)});
     const Naive image = NoisyImage(random, in.size);
     const bool columns = random.OneIn(3), rows = random.OneIn(3);
     std::vector<Transform> after;
@@ -332,6 +349,372 @@ TEST(CopyPaste, PastesMirroredObjects) {
   }
   EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(1000)));
   EXPECT_GT(hidden, pasted);
+}
+
+// ---- On the canvas of a Mosaic.
+
+// Adds a sample at (x, y) of a canvas, of which it has `shown`.
+void PutOnCanvas(const Sample& in, const Naive& image, int x, int y, const Rect& shown,
+                 Sample& canvas, Naive& pixels, std::vector<Rect>& shown_of) {
+  const size_t side = PixelsIn(canvas.size), of_image = PixelsIn(in.size);
+  for (int at_y = shown.y; at_y < shown.y + shown.height; ++at_y) {
+    for (int at_x = shown.x; at_x < shown.x + shown.width; ++at_x) {
+      const auto to = static_cast<size_t>(at_y * canvas.size.width + at_x);
+      const auto from = static_cast<size_t>((at_y - y) * in.size.width + at_x - x);
+      for (size_t c = 0; c < 3; ++c) {
+        pixels.pixels[c * side + to] = image.pixels[c * of_image + from];
+      }
+    }
+  }
+  const auto clamped = [](float v, int least, int count) {
+    return std::clamp(v, static_cast<float>(least), static_cast<float>(least + count));
+  };
+  for (size_t i = 0; i < in.boxes.size(); ++i) {
+    BoxRow b = in.boxes[i];
+    PairOfPoints pair = in.points[i];
+    for (const size_t k : {size_t{0}, size_t{1}}) {
+      const int by = k == 0 ? x : y, least = k == 0 ? shown.x : shown.y;
+      const int count = k == 0 ? shown.width : shown.height;
+      for (const size_t at : {k, k + 2}) {
+        b[at] = clamped(b[at] + static_cast<float>(by), least, count);
+      }
+      for (const size_t at : {k, k + 3}) {
+        pair[at] += static_cast<float>(by);
+        if (pair[at] != clamped(pair[at], least, count)) pair[at < 3 ? 2 : 5] = 0;
+      }
+    }
+    Shape shape = in.shapes[i];
+    for (PlanePoint& point : shape.polygon) point.x += x, point.y += y;
+    if (shape.runs) shape.runs->x += x, shape.runs->y += y;
+    canvas.boxes.push_back(b);
+    canvas.points.push_back(pair);
+    canvas.numbers.push_back(in.numbers[i]);
+    canvas.shapes.push_back(shape);
+    shown_of.push_back(shown);
+  }
+}
+
+// The pixels of a shape that are in a rectangle.
+Bytes FilledIn(const Rect& inside, const Shape& shape, ImageSize size, bool mirrored) {
+  Bytes filled = Filled(shape, size, mirrored, false);
+  for (size_t i = 0; i < filled.size(); ++i) {
+    const int y = static_cast<int>(i) / size.width, column = static_cast<int>(i) % size.width;
+    const int x = mirrored ? size.width - 1 - column : column;
+    if (x < inside.x || x >= inside.x + inside.width || y < inside.y ||
+        y >= inside.y + inside.height) {
+      filled[i] = 0;
+    }
+  }
+  return filled;
+}
+
+Bytes CutFrom(const Bytes& plane, ImageSize size, const Rect& window) {
+  Bytes cut;
+  for (int y = window.y; y < window.y + window.height; ++y) {
+    for (int x = window.x; x < window.x + window.width; ++x) {
+      cut.push_back(plane[static_cast<size_t>(y * size.width + x)]);
+    }
+  }
+  return cut;
+}
+
+// Returns the box of an object in a window of the canvas. A polygon is a rectangle here, which the
+// canvas and the window cut.
+std::optional<BoxRow> BoxIn(const Rect& window, const Sample& canvas, size_t object,
+                            bool mirrored) {
+  const Points& polygon = canvas.shapes[object].polygon;
+  const auto width = static_cast<double>(canvas.size.width);
+  const BoxRow& b = canvas.boxes[object];
+  double left = b[0], top = b[1], right = b[2], bottom = b[3];
+  if (!polygon.empty()) {
+    left = std::clamp(polygon[0].x, 0.0, width), right = std::clamp(polygon[2].x, 0.0, width);
+    top = std::clamp<double>(polygon[0].y, 0, canvas.size.height);
+    bottom = std::clamp<double>(polygon[2].y, 0, canvas.size.height);
+  }
+  if (mirrored) left = width - std::exchange(right, width - left);
+  left = std::max<double>(left, window.x), right = std::min<double>(right, window.x + window.width);
+  top = std::max<double>(top, window.y);
+  bottom = std::min<double>(bottom, window.y + window.height);
+  const double w = right - left, h = bottom - top, area = (b[2] - b[0]) * (b[3] - b[1]);
+  if (!(w > 2 && h > 2 && w * h > (polygon.empty() ? 0.1 : 0.01) * area && w < 100 * h &&
+        h < 100 * w)) {
+    return std::nullopt;
+  }
+  return BoxRow{static_cast<float>(left - window.x), static_cast<float>(top - window.y),
+                static_cast<float>(right - window.x), static_cast<float>(bottom - window.y)};
+}
+
+// The row of a Mosaic whose images have the size that they get on the canvas.
+Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<const Sample> of_row,
+                  std::span<const Naive> images, double p) {
+  Rect all = drawn.canvas;
+  Sample canvas;
+  Naive pixels;
+  std::vector<Rect> shown_of;
+  for (uint32_t part = 0; part < of_row.size(); ++part) {
+    const PlacedImage at = PlaceImage(mosaic, drawn, part, of_row[part].size);
+    EXPECT_EQ(at.whole.size(), of_row[part].size);
+    if (!drawn.several) all = at.whole;
+    if (part == 0) {
+      canvas.size = pixels.size = all.size();
+      for (const uint8_t value : mosaic.fill) {
+        pixels.pixels.insert(pixels.pixels.end(), PixelsIn(all.size()), value);
+      }
+    }
+    PutOnCanvas(of_row[part], images[part], at.whole.x - all.x, at.whole.y - all.y,
+                RelativeTo(all, Overlap(at.whole, all)), canvas, pixels, shown_of);
+  }
+  const ImageSize size = canvas.size;
+  const Naive before = pixels;
+  std::vector<std::pair<size_t, bool>> objects;
+  for (size_t i = 0; i < canvas.boxes.size(); ++i) objects.emplace_back(i, false);
+  for (const size_t i : Chosen(canvas, p)) {
+    const Bytes inside = FilledIn(shown_of[i], canvas.shapes[i], size, true);
+    // What is not in the tile may not be found.
+    const Rect tile = RelativeTo(all, PlaceImage(mosaic, drawn, 0, of_row[0].size).canvas.tile);
+    if (std::ranges::count(CutFrom(inside, size, tile), 1) == 0) continue;
+    objects.emplace_back(i, true);
+    Naive mirrored = before;
+    mirrored.Flip(true);
+    for (size_t at = 0; at < pixels.pixels.size(); ++at) {
+      if (inside[at % inside.size()] != 0) pixels.pixels[at] = mirrored.pixels[at];
+    }
+  }
+  const Rect window{-all.x, -all.y, mosaic.size, mosaic.size};
+  Made made;
+  // The canvas may not cover the row.
+  const auto pixel = [&](size_t c, int x, int y) -> uint8_t {
+    if (x < 0 || y < 0 || x >= size.width || y >= size.height) return mosaic.fill[c];
+    return pixels.pixels[c * PixelsIn(size) + static_cast<size_t>(y * size.width + x)];
+  };
+  for (size_t c = 0; c < 3; ++c) {
+    for (int y = window.y; y < window.y + window.height; ++y) {
+      for (int x = window.x; x < window.x + window.width; ++x) {
+        made.pixels.push_back(pixel(c, x, y));
+      }
+    }
+  }
+  std::vector<Bytes> own, all_planes;
+  for (const auto& [i, pasted] : objects) {
+    const std::optional<BoxRow> box = BoxIn(window, canvas, i, pasted);
+    if (!box) continue;
+    made.boxes.push_back(*box);
+    made.numbers.push_back(canvas.numbers[i]);
+    PairOfPoints pair = canvas.points[i];
+    if (pasted) {
+      Exchange(pair);
+      for (const size_t k : {size_t{0}, size_t{3}}) {
+        pair[k] = static_cast<float>(size.width) - pair[k];
+      }
+    }
+    for (const size_t k : {size_t{0}, size_t{3}}) {
+      pair[k] -= static_cast<float>(window.x), pair[k + 1] -= static_cast<float>(window.y);
+      const bool is_seen = pair[k] >= 0 && pair[k + 1] >= 0 &&
+                           pair[k] <= static_cast<float>(mosaic.size) &&
+                           pair[k + 1] <= static_cast<float>(mosaic.size);
+      if (!is_seen || pair[k + 2] == 0) pair[k] = pair[k + 1] = pair[k + 2] = 0;
+    }
+    made.points.push_back(pair);
+    const Bytes filled = FilledIn(shown_of[i], canvas.shapes[i], size, pasted);
+    Bytes in_row;
+    for (int y = window.y; y < window.y + window.height; ++y) {
+      for (int x = window.x; x < window.x + window.width; ++x) {
+        const bool is_there = x >= 0 && y >= 0 && x < size.width && y < size.height;
+        in_row.push_back(is_there ? filled[static_cast<size_t>(y * size.width + x)] : 0);
+      }
+    }
+    all_planes.push_back(in_row);
+    if (!pasted) own.push_back(in_row);
+  }
+  made.mask.resize(PixelsIn(window.size()));
+  Paint(own, 0, made.mask);
+  Paint(all_planes, own.size(), made.mask);
+  return made;
+}
+
+TEST(CopyPaste, PastesOntoTheCanvasOfAMosaic) {
+  Random random(7);
+  MemoryBudget budget(256 << 20);
+  size_t pasted = 0, kept = 0;
+  for (int n = 0; n < testing::Effort(1000); ++n) {
+    const Mosaic mosaic{.size = random.Between(20, 70),
+                        .scale = 0,
+                        .translate = random.OneIn(3) ? 1.0 : 0.1,
+                        .p = random.OneIn(4) ? 0.0 : 1.0};
+    const double p = random.OneIn(2) ? 1 : 0.25 * random.Between(0, 4);
+    const Plan plan = Plan::Compile({mosaic, CopyPaste{p}}, Options()).value();
+    const DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    RandomStream stream(key, 0);
+    const DrawnMosaic drawn = DrawMosaic(mosaic, stream);
+    std::vector<Sample> of_row;
+    std::vector<Naive> images;
+    for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
+      ImageSize size{mosaic.size, random.Between(1, mosaic.size)};
+      if (random.OneIn(2)) std::swap(size.width, size.height);
+      of_row.push_back(NextSample(random, size));
+      for (int32_t& number : of_row.back().numbers) number += static_cast<int32_t>(1000 * part);
+      // Fractions are rounded in the tile, whose corner is not that of the canvas.
+      for (size_t i = 0; i < of_row.back().shapes.size(); ++i) {
+        const auto [left, top, right, bottom] = of_row.back().boxes[i];
+        Points& points = of_row.back().shapes[i].polygon;
+        if (!points.empty()) points = {{left, top}, {right, top}, {right, bottom}, {left, bottom}};
+      }
+      images.push_back(NoisyImage(random, size));
+    }
+    EXPECT_EQ(plan.SamplesOf(key, 1, 9, 0).count, of_row.size());
+    const Made made = MadeBy(plan, of_row, images, *plan.MakeWorkspace(budget), key);
+    ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+    const Made wanted = TwinOnCanvas(mosaic, drawn, of_row, images, p);
+    ASSERT_EQ(made.numbers, wanted.numbers) << n;
+    for (size_t i = 0; i < made.boxes.size(); ++i) {
+      for (size_t k = 0; k < 4; ++k) ASSERT_NEAR(made.boxes[i][k], wanted.boxes[i][k], 1e-4) << n;
+    }
+    ASSERT_EQ(made.points, wanted.points) << n;
+    ASSERT_EQ(made.pixels, wanted.pixels) << n;
+    ASSERT_EQ(made.mask, wanted.mask) << n;
+    kept += made.numbers.size();
+    pasted += made.numbers.size() - std::set(made.numbers.begin(), made.numbers.end()).size();
+  }
+  EXPECT_GT(kept, static_cast<size_t>(testing::Effort(1000)));
+  EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(200)));
+}
+
+// Such an object keeps the box that it is given.
+TEST(CopyPaste, PolygonsOnAMosaicMayHaveAnyNumbers) {
+  constexpr double kHuge = 1e30;
+  Sample in{.size = {40, 20}};
+  in.Add({2, 2, 12, 8}, {.polygon = {{2, 2}, {kNan, 2}, {12, 8}}});
+  in.Add({2, 2, 12, 8}, {});
+  in.Add({2, 2, 12, 8}, {.polygon = {{-kHuge, 4}, {kHuge, 4}, {12, 8}, {-kHuge, 8}}});
+  in.Add({2, 2, 12, 8}, {.polygon = {{3, 3}}});
+  const Mosaic mosaic{.size = 40, .scale = 0, .translate = 0, .p = 0};
+  const Made made = MadeBy(Plan::Compile({mosaic, CopyPaste{0}}, Options()).value(), in);
+  ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+  EXPECT_THAT(made.numbers, ::testing::ElementsAre(0, 10, 20));
+  EXPECT_THAT(made.boxes, ::testing::ElementsAre(BoxRow{2, 12, 12, 18}, BoxRow{2, 12, 12, 18},
+                                                 BoxRow{0, 14, 40, 18}));
+}
+
+// Twin of ShapeMasks::FindBoxes: many points of each edge, clamped one by one, as Ultralytics does.
+Box BoxByPoints(const Points& polygon, const MosaicPlace& at, bool mirrored) {
+  constexpr int kPoints = 4000;
+  const Rect& all = at.canvas;
+  std::vector<MapPoint> points;
+  for (size_t i = 0; i < polygon.size(); ++i) {
+    const PlanePoint &from = polygon[i], &to = polygon[(i + 1) % polygon.size()];
+    for (int k = 0; k < kPoints; ++k) {
+      double x = at.whole.x + from.x + (to.x - from.x) * k / kPoints;
+      double y = at.whole.y + from.y + (to.y - from.y) * k / kPoints;
+      x = std::clamp<double>(x, all.x, all.x + all.width);
+      y = std::clamp<double>(y, all.y, all.y + all.height);
+      if (mirrored) x = 2 * all.x + all.width - x;
+      points.push_back(at.turn ? Moved(*at.turn, x, y) : MapPoint{x, y});
+    }
+  }
+  const double width = at.row.width, height = at.row.height;
+  Box box{1e9, 1e9, -1e9, -1e9};
+  const auto extend = [&](double x, double y) {
+    box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x),
+           std::max(box.bottom, y)};
+  };
+  for (const auto& [x, y] : points) {
+    if (x >= 0 && y >= 0 && x <= width && y <= height) extend(x, y);
+  }
+  for (const double x : {0.0, width}) {
+    for (const double y : {0.0, height}) {
+      bool inside = false;
+      for (size_t i = 0; i < points.size(); ++i) {
+        const MapPoint &from = points[i], &to = points[(i + 1) % points.size()];
+        if ((from.y > y) == (to.y > y)) continue;
+        if (from.x + (y - from.y) / (to.y - from.y) * (to.x - from.x) > x) inside = !inside;
+      }
+      if (inside) extend(x, y);
+    }
+  }
+  return box;
+}
+
+// The image is not resized.
+std::optional<Box> BoxFound(const Points& polygon, const MosaicPlace& at, bool mirrored = false) {
+  Sample in{.size = at.whole.size()};
+  in.Add({}, {.polygon = polygon});
+  const ObjectShapes words = WordsOf(in);
+  const std::array masks{ShapeMask{.shapes = BytesOf(words.words())}};
+  const uint32_t object = mirrored ? MovedObjects::kPasted : 0;
+  MemoryBudget budget(1 << 20);
+  std::array<std::optional<Box>, 1> boxes;
+  EXPECT_EQ(ShapeMasks(budget).FindBoxes({.size = in.size, .masks = masks, .count = 1},
+                                         std::span(&object, 1), at, boxes),
+            1u);
+  return boxes[0];
+}
+
+TEST(CopyPaste, BoxesAreThoseOfPolygonsInTheRow) {
+  Random random(8);
+  int in_row = 0;
+  for (int n = 0; n < testing::Effort(300); ++n) {
+    MosaicPlace at{.whole = {random.Between(-60, 60), random.Between(-60, 60), 120, 90},
+                   .canvas = {random.Between(-80, 0), random.Between(-80, 0), 160, 150},
+                   .turn = std::nullopt,
+                   .row = {100, 80}};
+    if (!random.OneIn(3)) {
+      at.turn = TurnOf({.canvas = {},
+                        .middle_x = 50,
+                        .middle_y = 40,
+                        .degrees = 1.0 * random.Between(-180, 180),
+                        .x_shear = random.OneIn(2) ? 0.0 : 15.0,
+                        .x_perspective = random.OneIn(2) ? 0 : 0.001});
+    }
+    const int reach = random.OneIn(2) ? 300 : 90;
+    Points polygon;
+    for (int corner = random.Between(3, 8); corner > 0; --corner) {
+      polygon.push_back({static_cast<double>(random.Between(-reach, reach)),
+                         static_cast<double>(random.Between(-reach, reach))});
+    }
+    const bool mirrored = random.OneIn(2);
+    const Box wanted = BoxByPoints(polygon, at, mirrored);
+    const Box made = BoxFound(polygon, at, mirrored).value();
+    if (wanted.right - wanted.left < 2 || wanted.bottom - wanted.top < 2) continue;
+    ++in_row;
+    for (const auto side : {&Box::left, &Box::top, &Box::right, &Box::bottom}) {
+      ASSERT_NEAR(made.*side, wanted.*side, 0.5) << n;
+    }
+  }
+  EXPECT_GT(in_row, testing::Effort(100));
+}
+
+// Around each corner of the row, which is not in it.
+TEST(CopyPaste, BoxesOfConcavePolygonsEndWhereTheseDo) {
+  const MosaicPlace at{
+      .whole = {0, 0, 100, 100}, .canvas = {-200, -200, 500, 500}, .turn = {}, .row = {100, 100}};
+  const Points around{{30, 40},  {30, 60},  {-20, 60},  {-20, -60},
+                      {30, -60}, {30, -40}, {-10, -40}, {-10, 40}};
+  for (const bool right : {false, true}) {
+    for (const bool below : {false, true}) {
+      Points polygon = around;
+      for (PlanePoint& point : polygon) {
+        if (right) point.x = 100 - point.x;
+        if (below) point.y = 100 - point.y;
+      }
+      const Box wanted{right ? 70.0 : 0, 40, right ? 100.0 : 30, 60};
+      EXPECT_EQ(BoxFound(polygon, at).value(), wanted) << right << below;
+    }
+  }
+  // All of the row.
+  EXPECT_EQ(BoxFound({{-9, -9}, {120, -9}, {120, 120}, {-9, 120}}, at).value(),
+            (Box{0, 0, 100, 100}));
+  EXPECT_FALSE(BoxFound({}, at));
+}
+
+// Of a Mosaic without a CopyPaste, too, if it has shapes.
+TEST(CopyPaste, AMosaicAloneTakesTheBoxesOfPolygons) {
+  Sample in{.size = {40, 40}};
+  in.Add({0, 0, 40, 40}, {.polygon = {{10, 12}, {30, 12}, {30, 20}}});
+  in.Add({5, 6, 25, 26}, {});
+  const Mosaic mosaic{.size = 40, .scale = 0, .translate = 0, .p = 0};
+  PlanOptions options = Options();
+  EXPECT_THAT(MadeBy(Plan::Compile({mosaic}, options).value(), in).boxes,
+              ::testing::ElementsAre(BoxRow{10, 12, 30, 20}, BoxRow{5, 6, 25, 26}));
 }
 
 // A crop after it cuts pasted objects as it does others, and drops their boxes.
@@ -419,6 +802,38 @@ TEST(CopyPaste, NeedsNoMoreMemoryThanItSays) {
   EXPECT_GT(2 * used(pastes), used(alone) + pastes.extra_bytes() / 2);
 }
 
+TEST(CopyPaste, ACanvasNeedsNoMoreMemoryThanItSays) {
+  constexpr ImageSize kSize{300, 200};
+  for (const bool turns : {false, true}) {
+    for (const bool runs : {false, true}) {
+      Sample in{.size = kSize};
+      for (int i = 0; i < 30; ++i) {
+        const auto x = static_cast<float>(i % 10 * 14), y = static_cast<float>(i / 10 * 20);
+        in.AddRectangle({x, y, x + 9, y + 9});
+        if (runs) in.shapes.back() = {.runs = Rect{i % 10 * 14, i / 10 * 20, 9, 9}};
+      }
+      PlanOptions options = Options(), without;
+      options.max_objects = 30;
+      without.layout = options.layout;
+      const Mosaic mosaic{.size = 300, .translate = 0.5, .degrees = turns ? 45.0 : 0};
+      const Plan plan = Plan::Compile({mosaic, CopyPaste{1}}, options).value();
+      const Plan alone = Plan::Compile({CenterCrop{200, 300}}, without).value();
+      Random random(1);
+      const Naive image = NoisyImage(random, kSize);
+      MemoryBudget budget(256 << 20);
+      const auto base = alone.MakeWorkspace(budget), workspace = plan.MakeWorkspace(budget);
+      EXPECT_TRUE(MadeBy(alone, in, image, *base).status.ok());
+      const std::vector<Sample> four(kMosaicParts, in);
+      const std::vector<Naive> images(kMosaicParts, image);
+      for (uint64_t n = 0; n < 20; ++n) {
+        const Made made = MadeBy(plan, four, images, *workspace, {2, 3, n});
+        ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+      }
+      EXPECT_LE(MemoryOf(*workspace), MemoryOf(*base) + plan.extra_bytes()) << turns << runs;
+    }
+  }
+}
+
 // ---- What is refused.
 
 std::string RefusalOf(std::vector<Transform> list, const PlanOptions& options = Options()) {
@@ -434,7 +849,11 @@ TEST(CopyPaste, IsRefusedWithoutWhatItNeeds) {
   EXPECT_THAT(RefusalOf({crop, RandomApply{{CopyPaste{}}, 0.5}, CopyPaste{}}),
               HasSubstr("Remove one"));
   EXPECT_THAT(RefusalOf({CopyPaste{}, RandomResizedCrop{9, 9}}), HasSubstr("transforms[0]"));
-  EXPECT_THAT(RefusalOf({Mosaic{.size = 9}, CopyPaste{}}), HasSubstr("all pixels of a row"));
+  const Mosaic mosaic{.size = 9};
+  EXPECT_EQ(RefusalOf({mosaic, RandomApply{{CopyPaste{}}, 0.5}, RandomHorizontalFlip{}}), "");
+  EXPECT_THAT(RefusalOf({mosaic, RandomInvert{1}, CopyPaste{}}), HasSubstr("directly after"));
+  EXPECT_THAT(RefusalOf({mosaic, RandomChoice{{CopyPaste{}, RandomInvert{1}}, {}}}),
+              HasSubstr("directly after"));
   PlanOptions options = Options();
   options.draws_shapes = false;
   EXPECT_THAT(RefusalOf({crop, CopyPaste{}}, options), HasSubstr("no shapes"));
