@@ -114,6 +114,8 @@ def option_types(row):
     """The types of a loader's option in Python and in JSON."""
     if "choices" in row:
         return "Any" if row["name"] == "dtype" else "str", "string"
+    if row["name"] == "channels":
+        return "str | int", "string or integer"
     if row["name"] == "on_bad":
         return "str | Mapping[str, str]", "string"
     if row["name"] == "cache":

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -25,9 +26,11 @@ struct ValueJson {
     return *value;
   }
   // Writes the number as people do, 0.485, and not as the double that is nearest to the float.
-  Json operator()(const std::array<float, 3>* channels) const {
+  Json operator()(const std::array<float, 3>* channels) const { return Numbers(*channels); }
+  Json operator()(const std::vector<float>* channels) const { return Numbers(*channels); }
+  static Json Numbers(std::span<const float> values) {
     Json list = Json::array();
-    for (const float value : *channels) list.push_back(Json::parse(NumberText(value)));
+    for (const float value : values) list.push_back(Json::parse(NumberText(value)));
     return list;
   }
   Json operator()(const Margins* m) const { return {m->left, m->top, m->right, m->bottom}; }

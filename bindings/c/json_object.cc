@@ -148,6 +148,12 @@ void JsonObject::Text(const char* key, std::string& value) {
   value = text;
 }
 
+void JsonObject::TextOrWhole(const char* key, std::string& value) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr || !read->is_number_unsigned()) return Text(key, value);
+  value = read->dump();
+}
+
 std::optional<size_t> JsonObject::Choice(const char* key, std::span<const char* const> names) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return {};

@@ -36,6 +36,7 @@ class JsonObject {
   }
   void Boolean(const char* key, bool& value);
   void Text(const char* key, std::string& value);
+  void TextOrWhole(const char* key, std::string& value);  // 5 is read as "5"
   // Reads one of `names`; returns its index.
   std::optional<size_t> Choice(const char* key, std::span<const char* const> names);
   void Number(const char* key, double& value, double low, double high);

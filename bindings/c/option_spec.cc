@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <type_traits>
 
+#include "core/batch/channels.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {
@@ -47,11 +50,22 @@ struct OptionReader {
   void operator()(std::array<float, 3>* channels) const {
     std::array<double, 3> read{(*channels)[0], (*channels)[1], (*channels)[2]};
     object.Numbers(option.name, read);
-    for (size_t c = 0; c < channels->size(); ++c) {
-      if (std::fabs(read[c]) > FLT_MAX) {
+    ToFloats(read, *channels);
+  }
+
+  void operator()(std::vector<float>* channels) const {
+    std::vector<double> read(channels->begin(), channels->end());
+    object.Numbers(option.name, read, kMostChannels);
+    channels->resize(read.size());
+    ToFloats(read, *channels);
+  }
+
+  void ToFloats(std::span<const double> read, std::span<float> floats) const {
+    for (size_t i = 0; i < read.size(); ++i) {
+      if (std::fabs(read[i]) > FLT_MAX) {
         return object.FailKey(option.name, "does not fit a float32");
       }
-      (*channels)[c] = static_cast<float>(read[c]);
+      floats[i] = static_cast<float>(read[i]);
     }
   }
 
@@ -87,7 +101,11 @@ struct OptionReader {
 
   void operator()(const TextValue& value) const {
     std::string text = value.get(value.at);
-    object.Text(option.name, text);
+    if (std::string_view(option.name) == "channels") {
+      object.TextOrWhole(option.name, text);
+    } else {
+      object.Text(option.name, text);
+    }
     if (auto refusal = value.set(value.at, text)) {
       object.FailKey(option.name, "is \"" + text + "\". " + refusal->advice);
     }

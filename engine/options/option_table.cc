@@ -70,6 +70,18 @@ OptionValue CacheOf(LoaderOptions& options) {
       }};
 }
 
+OptionValue ChannelsOf(LoaderOptions& options) {
+  return TextValue{&options.channels,
+                   [](const void* from) { return NameOf(*static_cast<const Channels*>(from)); },
+                   [](void* to, const std::string& text) -> std::optional<Refusal> {
+                     const Result<Channels> channels = ParseChannels(text);
+                     if (!channels.ok())
+                       return Refusal{channels.error().cause, channels.error().advice};
+                     *static_cast<Channels*>(to) = *channels;
+                     return std::nullopt;
+                   }};
+}
+
 template <typename Enum>
 OptionInfo::Choice ChoiceValue(Enum value) {
   return {NameOf(value), value};
@@ -100,13 +112,16 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "memory layout of transformed images",
        .more = "\"NHWC\": channels last; \"NCHW\": a plane for each channel, as in PyTorch.",
        .of_images = true},
-      {.option = ChoiceOf<&O::channels>(
-           "channels", {ChoiceValue(Channels::kRgb), ChoiceValue(Channels::kGray)}),
-       .doc = "channels of transformed images",
-       .more = "\"gray\": one, the luma: of a JPEG as it is stored, which is decoded without its "
-               "colours, of others Pillow's convert(\"L\"). Transforms of colours compute with "
-               "three equal channels; fills, means and the like must be the same for each. "
-               "`decode_image` has \"rgba\" and \"unchanged\", too.",
+      {.option = {{.name = "channels"}, &ChannelsOf},
+       .doc = "channels of transformed images: \"rgb\", \"gray\", \"rgba\", or their number",
+       .more =
+           "\"gray\": one, the luma: of a JPEG as it is stored, which is decoded without its "
+           "colours, of others Pillow's convert(\"L\"). Transforms of colours compute with "
+           "three equal channels; fills, means and the like must be the same for each. "
+           "\"rgba\": colours and alpha, which is the largest value where a file has none. A "
+           "number, 1 to 64: those of the file, as the bands of a TIFF; an image with another "
+           "number is an error of its sample. With \"rgba\" or a number, images can be resized, "
+           "cropped, flipped and normalised; transforms that change pixels are refused.",
        .of_images = true},
       {.option = Flag<&O::drop_remainder>("drop_remainder"),
        .doc = "leave out a last batch that is not full",

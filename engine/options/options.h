@@ -74,7 +74,7 @@ struct LoaderOptions {
   // value / 255 or, of images of 16 bits, value / 65535, or normalized.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
-  Channels channels = Channels::kRgb;  // of transformed images; kRgb or kGray
+  Channels channels = Channels::kRgb;  // of transformed images; not kUnchanged
   // Mixes the rows of each batch with each other; labels, which must be class numbers, become
   // float32 (num_classes).
   std::optional<BatchMix> mix;

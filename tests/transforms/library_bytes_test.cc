@@ -184,7 +184,7 @@ TEST(LibraryBytes, JpegStaysWithinItsCharge) {
 }
 
 webp::LosslessHeader HeaderOf(std::span<const uint8_t> webp, const webp::Container& container) {
-  return webp::ReadLosslessHeader(webp.subspan(container.begin + 8), container.size);
+  return webp::ReadLosslessHeader(webp.subspan(container.begin + 8 + 5), container.size);
 }
 
 // The charge for groups of codes follows from the header alone.
@@ -234,6 +234,45 @@ TEST(LibraryBytes, WebpStaysWithinItsCharge) {
       EXPECT_LE(used, charged) << kind.width << " × " << kind.height << " lossless " << lossless;
       EXPECT_GT(used * 8, charged)
           << kind.width << " × " << kind.height << " lossless " << lossless;
+    }
+  }
+}
+
+// Decodes the alpha, too.
+struct UnchangedWebp {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) { return decoder.Open(bytes); }
+  Status Decode(const Rect& region, RowSink& /*sink*/) {
+    return decoder.DecodeUnchanged(region, pixels.data());
+  }
+
+  WebpDecoder decoder;
+  std::vector<uint8_t>& pixels;
+};
+
+// A whole image is decoded to the caller's memory: only libwebp's own is charged.
+TEST(LibraryBytes, TheAlphaOfAWebpStaysWithinItsCharge) {
+  OneRow sink;
+  for (const bool lossless : {false, true}) {
+    for (const testing::WebpOptions& options : {testing::WebpOptions{.width = 1, .height = 1},
+                                                {.width = 3000, .height = 20},
+                                                {.width = 700, .height = 500},
+                                                {.width = 700, .height = 500, .colors = 3},
+                                                {.width = 600, .height = 400, .patches = 50}}) {
+      testing::WebpOptions kind = options;
+      kind.lossless = lossless;
+      kind.alpha = true;
+      const std::vector<uint8_t> file = Padded(MakeWebp(kind));
+      std::vector<uint8_t> pixels(size_t{4} * static_cast<size_t>(kind.width) *
+                                  static_cast<size_t>(kind.height));
+      const Rect all{0, 0, kind.width, kind.height};
+      MemoryBudget budget(1 << 30);
+      UnchangedWebp charged{WebpDecoder({}, &budget), pixels}, decoder{WebpDecoder(), pixels};
+      ASSERT_TRUE(charged.Open(Unpadded(file)).ok());
+      ASSERT_TRUE(charged.Decode(all, sink).ok());
+      EXPECT_EQ(budget.used(), 0u);
+      const uint64_t used = PeakOf(decoder, file, all, sink);
+      EXPECT_LE(used, budget.peak()) << kind.width << " × " << kind.height << " " << lossless;
+      EXPECT_GT(used * 8, budget.peak()) << kind.width << " × " << kind.height << " " << lossless;
     }
   }
 }

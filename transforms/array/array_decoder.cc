@@ -101,6 +101,7 @@ Result<ArrayShape> ArrayDecoder::Prepare(const ImageInfo& info, const ArrayReque
   }
   info_ = info;
   format_.emplace(info, request_.channels, request.dtype, limits_);
+  TRY(CheckCount(*format_));
   if (format_->bits < info.bits) TRY(CheckBits(info, limits_));
   if (!pixels_) TRY(CheckKept(decoder_, info, *format_));
   Geometry geometry{.box = box, .resized = box.size(), .window = {}};
@@ -143,6 +144,10 @@ Status ArrayDecoder::Decode(void* array) {
 void ArrayDecoder::Start(void* array) {
   status_ = {};
   started_ = false;
+  if (!pixels_ && format_->is_stored && decoder_.keeps_all() && !resampled_) {
+    status_ = decoder_.DecodeUnchanged(task_.box, static_cast<uint8_t*>(array));
+    return;
+  }
   if (format_->is_wide) {
     status_ = DecodeWide(array);
     return;
@@ -172,7 +177,7 @@ PixelOutput ArrayDecoder::OutputTo(void* array) const {
   const bool gray = format_->count == 1;
   return {.row = array,
           .dtype = ShapeOf({}).dtype,
-          .scale = kTo1.data(),
+          .scale = format_->is_wide ? nullptr : kTo1.data(),
           .bias = kNoBias.data(),
           .layout = request_.layout,
           .gray = gray,
@@ -181,9 +186,6 @@ PixelOutput ArrayDecoder::OutputTo(void* array) const {
 
 Status ArrayDecoder::DecodeWide(void* array) {
   if (pixels_) return wide_.Decode(*pixels_, *format_, task_, OutputTo(array));
-  if (format_->is_stored && decoder_.keeps_all() && !resampled_) {
-    return decoder_.DecodeUnchanged(task_.box, static_cast<uint8_t*>(array));
-  }
   return wide_.Decode(decoder_, info_, *format_, task_, OutputTo(array));
 }
 

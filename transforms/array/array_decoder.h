@@ -35,7 +35,7 @@ class ArrayDecoder {
   // readable bytes after them, until Finish. Errors: those of ImageDecoder::Open; InvalidArgument
   // for a region that is empty or not inside the image; ResourceExhausted if the image would be
   // resized beyond max_pixels or kMaxSidePixels; Unimplemented for an image of 16 bits that is to
-  // have 8, unless the limits accept it, and for the alpha of a WebP.
+  // have 8, unless the limits accept it.
   Result<ArrayShape> Open(std::span<const uint8_t> bytes, const ArrayRequest& request);
 
   // Does the same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay

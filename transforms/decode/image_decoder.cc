@@ -74,12 +74,19 @@ Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const u
   return Finish();
 }
 
-bool ImageDecoder::keeps_all() const { return IsPng(format_) || WholeDecoder::Decodes(format_); }
+bool ImageDecoder::keeps_all() const {
+  return IsPng(format_) || format_ == ImageFormat::kWebp || WholeDecoder::Decodes(format_);
+}
 
 Status ImageDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
-  if (IsPng(format_)) return png_.DecodeUnchanged(region, to);
-  if (WholeDecoder::Decodes(format_)) return whole_.DecodeUnchanged(region, to);
-  return Error{Code::kFailedPrecondition, "this format is not decoded unchanged"};
+  if (!keeps_all()) {
+    return Error{Code::kFailedPrecondition, "this format is not decoded unchanged"};
+  }
+  const bool webp = format_ == ImageFormat::kWebp;
+  status_ = IsPng(format_) ? png_.DecodeUnchanged(region, to)
+            : webp         ? webp_.DecodeUnchanged(region, to)
+                           : whole_.DecodeUnchanged(region, to);
+  return Finish();
 }
 
 void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,

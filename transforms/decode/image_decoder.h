@@ -54,7 +54,8 @@ class ImageDecoder {
   // Whether DecodeUnchanged decodes the open image.
   bool keeps_all() const;
   // Decodes `region` to `to` with all of the image's channels and bits, rows without gaps; see
-  // PngDecoder and WholeDecoder. FailedPrecondition for JPEG, WebP and packed JPEGs and masks.
+  // PngDecoder, WebpDecoder and WholeDecoder. FailedPrecondition for JPEGs and packed ones, and for
+  // masks.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
   // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The
@@ -67,7 +68,7 @@ class ImageDecoder {
   static void AdvanceBoth(ImageDecoder& a, ImageDecoder& b);
   Status Finish();
 
-  // How images were decoded since the decoder was created. DecodeUnchanged does not count.
+  // How images were decoded since the decoder was created.
   DecodePaths paths() const;
 
  private:

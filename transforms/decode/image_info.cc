@@ -72,7 +72,8 @@ Status CheckChannels(ImageFormat format, int channels) {
   return Error{.code = Code::kUnimplemented,
                .cause = std::string("a ") + NameOf(format) + " with " + std::to_string(channels) +
                         " channels does not become colours",
-               .advice = "Decode it with decode_image(…, \"unchanged\") in Python"};
+               .advice = "Ask for " + std::to_string(channels) +
+                         " channels, or decode it with decode_image(…, \"unchanged\") in Python"};
 }
 
 Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {

@@ -45,36 +45,38 @@ PixelOutput CanvasOutput(const Tile& tile, bool gray) {
 Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
   if (mask_) return OpenMask(image, context);
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
-  if (info.bits != 8 || options_.dtype == DType::kU16) {
-    const WideFormat format(info, options_.channels, options_.dtype, options_.limits);
-    if (format.is_wide) return ApplyWide(image, info, format, context);
-    TRY(CheckBits(info, options_.limits));
-  }
-  const Orientation orientation =
-      options_.exif_orientation ? info.orientation : Orientation::kNormal;
-  context.viewed = Viewed(info.size, orientation);
-  ASSIGN_OR_RETURN(Rect region,
-                   StartRows(image, {info.size, orientation, MaxReduction(info)}, context));
+  const StoredImage stored = Stored(info, context);
+  const WideFormat format(info, options_.channels, options_.dtype, options_.limits);
+  TRY(CheckCount(format));
+  if (format.bits < info.bits) TRY(CheckBits(info, options_.limits));
+  if (format.is_wide) return ApplyWide(image, info, stored, format, context);
+  ASSIGN_OR_RETURN(Rect region, StartRows(image, stored, context));
   if (region.width == 0) return false;  // only padding
   context.decoder.Start(region, context.sink(), image.crop_index, context.reduction);
   return true;
 }
 
-// Decodes and resamples an image of 16 bits, or to 16 bits, at once. Returns false: the row needs
-// no other pixels.
-Result<bool> Plan::ApplyWide(const EncodedImage& image, const ImageInfo& info,
-                             const WideFormat& format, ImageContext& context) const {
-  TRY(CheckWide(info));
-  TRY(CheckKept(context.decoder, info, format));
+// Notes the size of the open image as viewed. Returns the image as stored.
+Plan::StoredImage Plan::Stored(const ImageInfo& info, ImageContext& context) const {
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
   context.viewed = Viewed(info.size, orientation);
+  return {info.size, orientation, MaxReduction(info)};
+}
+
+// Decodes and resamples a wide image (WideFormat) at once. Returns false: the row needs no other
+// pixels.
+Result<bool> Plan::ApplyWide(const EncodedImage& image, const ImageInfo& info,
+                             const StoredImage& stored, const WideFormat& format,
+                             ImageContext& context) const {
+  TRY(CheckWide(info));
+  TRY(CheckKept(context.decoder, info, format));
   ViewContext& view = context.views[0];
   view.to = image.to;
   TRY(DrawRow(image.key, context.viewed, view));
   const DrawnSample& drawn = view.drawn;
   assert(drawn.steps.empty() && !drawn.placed);
-  const Resampling task = ResamplingOf(drawn.geometry, info.size, orientation);
+  const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
   TRY(context.wide.Decode(context.decoder, info, format, task,
                           OutputTo(view.to.row, RowSize(drawn.size)), image.crop_index));
   return false;
@@ -83,7 +85,7 @@ Result<bool> Plan::ApplyWide(const EncodedImage& image, const ImageInfo& info,
 // Refuses plans that compute with 8 bits, if only for some samples: which ones fail must not depend
 // on what is drawn for them.
 Status Plan::CheckWide(const ImageInfo& info) const {
-  if (info.bits == 8) return {};  // Compile has refused them
+  if (!takes_steps()) return {};  // Compile has refused them
   const auto tile = std::ranges::find(sites_, ExecutionSite::kTile);
   std::optional<size_t> index;
   if (staged_bytes() != 0) index = pad_to_index_;
@@ -129,12 +131,15 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   ImageContext& context = workspace.contexts[0];
   if (key.part == 0) context.views[0].on_canvas = 0;
   EncodedImage unencoded{.key = key, .to = to};
-  if (options_.dtype == DType::kU16) {
+  const ImageInfo info{.size = image.size,
+                       .components = image.layout == PixelLayout::kGray ? 1 : 3};
+  const WideFormat format(info, options_.channels, options_.dtype, options_.limits);
+  TRY(CheckCount(format));
+  if (format.is_wide) {
     ViewContext& view = context.views[0];
     view.to = to;
     TRY(DrawRow(key, image.size, view));
-    const ImageInfo info{.size = image.size};
-    return context.wide.Decode(image, {info, options_.channels, DType::kU16, options_.limits},
+    return context.wide.Decode(image, format,
                                ResamplingOf(view.drawn.geometry, image.size, Orientation::kNormal),
                                OutputTo(to.row, RowSize(view.drawn.size)));
   }

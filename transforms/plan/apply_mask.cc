@@ -101,9 +101,7 @@ uint8_t* Plan::MaskTo(const ViewContext& context) const {
 // Returns whether there are pixels to decode.
 Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) const {
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes, MeaningOf(*mask_)));
-  const Orientation orientation =
-      options_.exif_orientation ? info.orientation : Orientation::kNormal;
-  context.viewed = Viewed(info.size, orientation);
+  const StoredImage stored = Stored(info, context);
   ViewContext& view = context.views[0];
   view.to = image.to;
   TRY(DrawRow(image.key, context.viewed, view));
@@ -120,8 +118,8 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
     ClearLastPlane(view.augmenter.tile());
     output = OutputOf(*mask_, view.augmenter.tile());
   }
-  ASSIGN_OR_RETURN(Rect region,
-                   context.mask_rows.Start(ResamplingOf(geometry, info.size, orientation), output));
+  const Resampling task = ResamplingOf(geometry, stored.size, stored.orientation);
+  ASSIGN_OR_RETURN(Rect region, context.mask_rows.Start(task, output));
   if (region.width == 0) return false;  // only padding
   context.decoder.Start(region, context.mask_rows);
   return true;

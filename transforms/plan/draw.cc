@@ -218,7 +218,9 @@ std::optional<Rect> DrawIoUCrop(const RandomIoUCrop& crop, ImageSize image,
 
 std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by) {
   std::array<float, 3> normalized;
-  for (size_t c = 0; c < 3; ++c) normalized[c] = (value[c] - by.mean[c]) / by.std[c];
+  for (size_t c = 0; c < 3; ++c) {
+    normalized[c] = (value[c] - ChannelOf(by.mean, c)) / ChannelOf(by.std, c);
+  }
   return normalized;
 }
 

@@ -21,6 +21,7 @@
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/shapes/polygon_fill.h"
 #include "transforms/spec/transform_table.h"
+#include "transforms/wide/wide_decoder.h"
 
 namespace stoker {
 
@@ -126,7 +127,10 @@ uint64_t Plan::extra_bytes() const {
     shapes += GrowingBuffer::MappedBytes(count * sizeof(std::optional<Box>));
   }
   if (has_canvas_) shapes += CanvasBytes();
-  const uint64_t tiles = tile_bytes() + interleaved() * (objects + shapes);
+  uint64_t tiles = tile_bytes() + interleaved() * (objects + shapes);
+  if (!takes_steps()) {
+    tiles += interleaved() * GrowingBuffer::MappedBytes(WideDecoder::kKeptBytes);
+  }
   if (has_masks()) {
     return tiles + interleaved() * NearestRows::BytesFor(most);
   }

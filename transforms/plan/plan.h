@@ -104,6 +104,12 @@ struct PlanOptions {
   bool draws_shapes = false;  // ObjectRows have masks
 };
 
+// Whether plans of these options compute with 8 bits of RGB or gray.
+constexpr bool TakesSteps(const PlanOptions& options) {
+  return options.dtype != DType::kU16 &&
+         (options.channels == Channels::kRgb || options.channels == Channels::kGray);
+}
+
 // The memory that a worker reuses from sample to sample, for two interleaved samples. Not
 // thread-safe.
 class Workspace;
@@ -164,8 +170,10 @@ class Plan {
   // The type and shape of the batch rows that Apply writes.
   DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
   Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
-  bool is_gray() const { return options_.channels == Channels::kGray; }
-  int channels() const { return is_gray() ? 1 : 3; }
+  int channels() const { return CountOf(options_.channels); }
+  bool is_gray() const { return channels() == 1; }
+  // Whether transforms may change pixels, or values of the row; otherwise they only move pixels.
+  bool takes_steps() const { return TakesSteps(options_); }
   // {height, width, channels}, or {channels, height, width}; of a mask {height, width}.
   std::vector<int64_t> row_shape() const { return row_shape(output_); }
   std::vector<int64_t> row_shape(ImageSize size) const;
@@ -240,8 +248,9 @@ class Plan {
   const Fill& padding() const { return pad_to_->fill; }
   uint32_t multiple() const { return static_cast<uint32_t>(pad_to_->multiple); }
   // The output of each channel is value × scale + bias; {1/255, 0} without Normalize. Not for kU8.
-  const std::array<float, 3>& scale() const { return scale_; }
-  const std::array<float, 3>& bias() const { return bias_; }
+  // There are three or more.
+  const std::vector<float>& scale() const { return scale_; }
+  const std::vector<float>& bias() const { return bias_; }
 
  private:
   class Drawing;
@@ -267,7 +276,9 @@ class Plan {
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
                                    ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
-  Result<bool> ApplyWide(const EncodedImage& image, const ImageInfo& info, const WideFormat& format,
+  StoredImage Stored(const ImageInfo& info, ImageContext& context) const;
+  Result<bool> ApplyWide(const EncodedImage& image, const ImageInfo& info,
+                         const StoredImage& stored, const WideFormat& format,
                          ImageContext& context) const;
   Status CheckWide(const ImageInfo& info) const;
   Result<bool> OpenMask(const EncodedImage& image, ImageContext& context) const;
@@ -297,8 +308,8 @@ class Plan {
   bool pads_finished_ = false;  // after Normalize
   ImageSize output_;
   ImageSize tile_;  // the largest, if any transform is executed on a tile
-  std::array<float, 3> scale_{};
-  std::array<float, 3> bias_{};
+  std::vector<float> scale_;
+  std::vector<float> bias_;
   std::vector<Plan> views_;   // of each view alone, if there are several
   std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
   std::optional<Piece> mask_;

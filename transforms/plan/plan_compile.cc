@@ -180,7 +180,7 @@ class Compiler : private Images {
       if (const auto refusal = CheckTransform(transform, options_.dtype)) {
         return Refuse(index_, refusal->cause, refusal->advice);
       }
-      if (options_.channels == Channels::kGray) {
+      if (CountOf(options_.channels) == 1) {
         if (const auto refusal = CheckForGray(transform)) {
           return Refuse(index_, refusal->cause, refusal->advice);
         }
@@ -196,7 +196,7 @@ class Compiler : private Images {
       sites_.push_back(SiteOf(transform));
       NoteTile(transform);
     }
-    if (options_.dtype == DType::kU16) TRY(CheckWide());
+    if (!TakesSteps(options_)) TRY(CheckWide());
     if (!pad_to_) FinishTile();
     if (size_) return *size_;
     const auto* const resize = resample_ ? std::get_if<Resize>(&transforms_[*resample_]) : nullptr;
@@ -280,12 +280,18 @@ class Compiler : private Images {
     return {};
   }
 
-  // Only the pixels' places change in images of 16 bits.
+  // Only the pixels' places change in images of 16 bits or of other channels.
   Status CheckWide() const {
     for (size_t i = 0; i < transforms_.size(); ++i) {
       if (sites_[i] == ExecutionSite::kFused && !Is<Mosaic>(transforms_[i])) continue;
-      return Refuse(i, "it does not compute with uint16",
-                    "Ask for dtype uint8 or float32, or only for resizing, crops and flips");
+      const bool wide = options_.dtype == DType::kU16;
+      return Refuse(
+          i,
+          std::string("it does not compute with ") +
+              (wide ? NameOf(options_.dtype) : "channels \"" + NameOf(options_.channels) + "\""),
+          std::string("Ask for ") +
+              (wide ? "dtype uint8 or float32" : "channels \"rgb\" or \"gray\"") +
+              ", or only for resizing, crops and flips");
     }
     return {};
   }
@@ -541,7 +547,15 @@ class Compiler : private Images {
 
   // ---- Transforms of the finished row.
 
-  Status Follow(const Normalize&) {
+  Status Follow(const Normalize& t) {
+    const auto channels = static_cast<size_t>(CountOf(options_.channels));
+    for (const size_t given : {t.mean.size(), t.std.size()}) {
+      if (given == 1 || given == channels || (channels == 1 && given == 3)) continue;
+      return Refuse(index_,
+                    "it has numbers for " + std::to_string(given) + " channels, and images have " +
+                        std::to_string(channels),
+                    "Give one for each channel, or one for all");
+    }
     for (size_t i = 0; i < index_; ++i) {
       const auto* erasing = std::get_if<RandomErasing>(&transforms_[i]);
       if (erasing != nullptr && erasing->noise) {
@@ -809,12 +823,7 @@ class Compiler : private Images {
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
   TRY(CheckPixelType(options.dtype));
-  if (options.channels != Channels::kRgb && options.channels != Channels::kGray) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = std::string("channels is \"") + NameOf(options.channels) +
-                          "\", which transformed images do not have",
-                 .advice = "Use \"rgb\" or \"gray\", or decode_image in Python"};
-  }
+  TRY(ParseChannels(NameOf(options.channels)));
   if (!options.pieces.empty() && options.pieces[0].is_mask()) {
     return Error{Code::kInvalidArgument, "the first piece of a sample is a mask, not an image"};
   }
@@ -840,9 +849,10 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   if (!transforms.empty() && Is<Mosaic>(transforms.front())) {
     plan.mosaic_ = std::get<Mosaic>(transforms.front());
   }
-  for (size_t c = 0; c < 3; ++c) {
-    plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));
-    plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
+  for (size_t c = 0; c < std::max<size_t>(3, static_cast<size_t>(plan.channels())); ++c) {
+    const float mean = ChannelOf(normalize.mean, c), std = ChannelOf(normalize.std, c);
+    plan.scale_.push_back(static_cast<float>(1.0 / (255.0 * std)));
+    plan.bias_.push_back(mean == 0 ? 0.0f : -mean / std);
   }
   plan.copies_ = compiler.pastes() ? 2 : 1;
   plan.has_canvas_ = compiler.has_canvas();
@@ -869,8 +879,11 @@ Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
   if (options.defer_to_device) {
     return Error{.code = Code::kUnimplemented, .cause = "a device cannot finish several views"};
   }
-  if (options.dtype == DType::kU16) {
-    return Error{.code = Code::kUnimplemented, .cause = "images of uint16 have one view"};
+  if (!TakesSteps(options)) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause =
+                     "images of uint16, or of other channels than \"rgb\" and \"gray\", have "
+                     "one view"};
   }
   if (std::ranges::any_of(options.pieces, &Piece::is_mask)) {
     return Error{.code = Code::kUnimplemented, .cause = "samples with masks have one view"};

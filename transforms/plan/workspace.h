@@ -103,7 +103,7 @@ struct ImageContext {
   ViewsSink all_views;    // for more than one
   NearestRows mask_rows;  // for a mask
   GrayRows gray_rows;     // of decoded images
-  WideDecoder wide;       // of images of 16 bits
+  WideDecoder wide;       // of images of 16 bits, or of other channels
   Reduction reduction = 1;
   std::optional<uint32_t> image;      // the tag of the image that was begun
   uint32_t piece = 0;                 // likewise

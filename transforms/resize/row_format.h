@@ -17,7 +17,7 @@ namespace stoker {
 struct PixelOutput {
   void* row = nullptr;  // any alignment
   DType dtype = DType::kU8;
-  const float* scale = nullptr;  // for the three channels; finite, not for u8
+  const float* scale = nullptr;  // for three channels, or all of them; finite, not for u8
   const float* bias = nullptr;
   Layout layout = Layout::kNhwc;
   // The batch row is not read soon, so large rows are written past the caches. FlushEmitted

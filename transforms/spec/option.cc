@@ -67,7 +67,10 @@ struct Checks {
     return {};
   }
   Check operator()(const std::array<float, 3>*) const { return {}; }
-  Check operator()(const std::vector<double>*) const { return {}; }
+  template <std::floating_point Real>
+  Check operator()(const std::vector<Real>*) const {
+    return {};
+  }
   Check operator()(const std::vector<int>* integers) const {
     for (size_t i = 0; i < integers->size(); ++i) {
       const std::string name = std::string(option.name) + "[" + std::to_string(i) + "]";
@@ -109,6 +112,11 @@ struct Texts {
     return least == most ? NumberText(least) : NumberText(least) + " to " + NumberText(most);
   }
   std::string operator()(const std::array<float, 3>* channels) const { return List(*channels); }
+  // One number for all channels is as it was when each had to have its own: three, in saved states.
+  std::string operator()(const std::vector<float>* channels) const {
+    if (channels->size() != 1) return List(*channels);
+    return List(std::vector(3, channels->front()));
+  }
   std::string operator()(const std::vector<double>* numbers) const {
     return numbers->empty() ? "none" : List(*numbers);
   }

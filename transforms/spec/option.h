@@ -45,9 +45,9 @@ struct TextValue {
 // The place of an option's value.
 using OptionValue =
     std::variant<bool*, int*, uint32_t*, int64_t*, uint64_t*, double*, std::array<double, 2>*,
-                 std::array<float, 3>*, std::vector<double>*, std::vector<int>*, Margins*, Fill*,
-                 std::optional<double>*, std::optional<std::array<double, 2>>*,
-                 std::optional<Fill>*, EnumValue, TextValue>;
+                 std::array<float, 3>*, std::vector<float>*, std::vector<double>*,
+                 std::vector<int>*, Margins*, Fill*, std::optional<double>*,
+                 std::optional<std::array<double, 2>>*, std::optional<Fill>*, EnumValue, TextValue>;
 
 template <typename Value>
 OptionValue ValueAt(Value& value) {

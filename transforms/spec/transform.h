@@ -420,9 +420,13 @@ struct RandomOrder {
 
 // Computes (value / 255 − mean) / std for each channel; needs a floating-point dtype.
 struct Normalize {
-  std::array<float, 3> mean{};
-  std::array<float, 3> std{1, 1, 1};
+  std::vector<float> mean{0};  // one for each channel, or one for all
+  std::vector<float> std{1};
 };
+
+inline float ChannelOf(const std::vector<float>& values, size_t channel) {
+  return values.size() == 1 ? values[0] : values[channel];
+}
 
 // With probability p sets a box of random area (a share of the image's in `scale`) and aspect ratio
 // (height / width, log-uniform in `ratio`) at a uniform place to `value`, or to normal noise of

@@ -4,10 +4,12 @@
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "core/batch/channels.h"
 #include "core/batch/image.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/augment/blur/blur.h"
@@ -406,14 +408,22 @@ Check CheckNormalize(const Transform& transform, DType dtype) {
     return Refusal{std::string("its values do not fit ") + NameOf(dtype),
                    "Ask for dtype float32, float16 or bfloat16, or normalise on the device"};
   }
-  for (size_t c = 0; c < 3; ++c) {
+  const size_t channels = std::max(mean.size(), std.size());
+  for (const auto* given : {&mean, &std}) {
+    if (given->size() == 1 || (given->size() == channels && channels <= kMostChannels)) continue;
+    return Refusal{"mean has " + std::to_string(mean.size()) + " numbers, and std " +
+                       std::to_string(std.size()),
+                   "Give one for each channel, or one for all"};
+  }
+  for (size_t c = 0; c < channels; ++c) {
     const std::string channel = std::string("[") + std::to_string(c) + "] = ";
-    if (!std::isfinite(mean[c])) {
-      return Refusal{"mean" + channel + NumberText(mean[c]), "Give a finite mean"};
+    const float mean_of = ChannelOf(mean, c), std_of = ChannelOf(std, c);
+    if (!std::isfinite(mean_of)) {
+      return Refusal{"mean" + channel + NumberText(mean_of), "Give a finite mean"};
     }
-    if (!std::isnormal(std[c]) || std[c] < 0 || !std::isfinite(mean[c] / std[c]) ||
-        !std::isfinite(1 / std[c])) {
-      return Refusal{"std" + channel + NumberText(std[c]), "Give a positive std"};
+    if (!std::isnormal(std_of) || std_of < 0 || !std::isfinite(mean_of / std_of) ||
+        !std::isfinite(1 / std_of)) {
+      return Refusal{"std" + channel + NumberText(std_of), "Give a positive std"};
     }
   }
   return {};
@@ -428,9 +438,10 @@ TransformRow Row(const Normalize&) {
           .how = "with the conversion to the row's type",
           .parameters = {Single<&Normalize::mean>(
                              "channels", {.name = "mean"},
-                             "three numbers, red, green, blue: a sequence, an array or a tensor."),
+                             "numbers, one for each channel (red, green, blue, …) or one for "
+                             "all: a sequence, an array or a tensor."),
                          Single<&Normalize::std>("positive channels", {.name = "std"},
-                                                 "three positive numbers, likewise.")},
+                                                 "positive numbers, likewise.")},
           .check = &CheckNormalize};
 }
 
@@ -1530,6 +1541,8 @@ std::optional<Refusal> CheckForGray(const Transform& transform) {
           if constexpr (std::is_same_v<Value, Fill*> ||
                         std::is_same_v<Value, std::array<float, 3>*>) {
             return (*value)[0] != (*value)[1] || (*value)[0] != (*value)[2];
+          } else if constexpr (std::is_same_v<Value, std::vector<float>*>) {
+            return std::ranges::adjacent_find(*value, std::not_equal_to()) != value->end();
           } else if constexpr (std::is_same_v<Value, std::optional<Fill>*>) {
             return *value && ((**value)[0] != (**value)[1] || (**value)[0] != (**value)[2]);
           } else {

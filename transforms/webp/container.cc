@@ -192,7 +192,9 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
     }
   }
   // Only a file with VP8X may have chunks before its image.
+  std::optional<size_t> alpha;
   while (extended && !chunk.end() && chunk.whole() && !chunk.Is("VP8 ") && !chunk.Is("VP8L")) {
+    if (chunk.Is("ALPH")) alpha = chunk.at();
     chunk.Next();
   }
   if (chunk.end()) return NoPixels(chunk.at());
@@ -200,6 +202,7 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
   if (!chunk.whole()) return Truncated(chunk.at());
   Container container;
   TRY(TakeImage(chunk, extended, container));
+  container.alpha_begin = alpha.value_or(container.begin);
   container.several_frames =
       extended && (extended->flags & kAnimation) != 0 && HasSeveralFrames(Chunks(own));
   if (extended && (extended->flags & (kExif | kXmp)) != 0) {

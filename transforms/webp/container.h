@@ -17,8 +17,9 @@ struct Container {
   bool lossless = false;  // a chunk VP8L, else VP8
   bool alpha = false;     // the header announces alpha
   bool several_frames = false;
-  size_t begin = 0;  // of the image's chunk, with its name and length; libwebp reads on after
-                     // the end of the chunk and of the file if data seem to go on there
+  size_t alpha_begin = 0;  // of the last chunk ALPH before the image, if `begin` is not the same
+  size_t begin = 0;        // of the image's chunk, with its name and length; libwebp reads on after
+                           // the end of the chunk and of the file if data seem to go on there
   Orientation orientation = Orientation::kNormal;
 };
 

@@ -13,9 +13,9 @@
 
 namespace stoker {
 
-// Decodes lossy and lossless images with libwebp, to kInterleaved RGB; alpha is dropped, and not
-// even decoded if it has its own chunk. Pixels are those of a full decode, for any region. Not
-// thread-safe.
+// Decodes lossy and lossless images with libwebp, to kInterleaved RGB; Decode drops alpha, and does
+// not even decode it if it has its own chunk. Pixels are those of a full decode, for any region.
+// Not thread-safe.
 class WebpDecoder {
  public:
   // If there is a `budget`, all memory that depends on the image is charged to it while Decode
@@ -38,8 +38,12 @@ class WebpDecoder {
   // budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
 
+  // Does the same, but keeps alpha if ImageInfo says so. Writes rows without gaps to `to`.
+  Status DecodeUnchanged(const Rect& region, uint8_t* to);
+
  private:
   struct State;
+  Status DecodeTo(const Rect& region, RowSink* sink, uint8_t* to);
   std::unique_ptr<State> state_;
 };
 

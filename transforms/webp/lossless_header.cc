@@ -255,9 +255,8 @@ bool SkipTransforms(Bits& bits, ImageSize& size) {
 }  // namespace
 
 LosslessHeader ReadLosslessHeader(std::span<const uint8_t> data, ImageSize size) {
-  constexpr size_t kBefore = 5;  // signature and size
   LosslessHeader header;
-  Bits bits(data.subspan(std::min(data.size(), kBefore)));
+  Bits bits(data);
   if (!SkipTransforms(bits, size)) return header;
   if (bits.Read(1) != 0) {
     header.color_cache_bits = std::min(static_cast<int>(bits.Read(4)), kMaxCacheBits);

@@ -16,9 +16,10 @@ struct LosslessHeader {
   int color_cache_bits = 0;  // 0: none
 };
 
-// `data`: the data of a VP8L chunk, without its name and length; `size`: the image's. Reads up to
-// the groups' codes, or to damaged data: libwebp allocates nothing after that point. Takes at most
-// 4 bytes for each 16 pixels, temporarily.
+// `data`: the data of a VP8L chunk after its signature and size, or of a compressed ALPH chunk
+// after its first byte; `size`: the image's. Reads up to the groups' codes, or to damaged data:
+// libwebp allocates nothing after that point. Takes at most 4 bytes for each 16 pixels,
+// temporarily.
 LosslessHeader ReadLosslessHeader(std::span<const uint8_t> data, ImageSize size);
 
 }  // namespace stoker::webp

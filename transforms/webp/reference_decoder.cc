@@ -16,4 +16,14 @@ Result<WholeImage> DecodeWholeWebp(std::span<const uint8_t> bytes) {
   return image;
 }
 
+Result<std::vector<uint8_t>> DecodeWholeWebpRgba(std::span<const uint8_t> bytes) {
+  int width = 0, height = 0;
+  uint8_t* const rgba = WebPDecodeRGBA(bytes.data(), bytes.size(), &width, &height);
+  if (rgba == nullptr) return Error{Code::kDataLoss, "libwebp cannot decode it"};
+  std::vector<uint8_t> pixels(
+      rgba, rgba + size_t{4} * static_cast<size_t>(width) * static_cast<size_t>(height));
+  WebPFree(rgba);
+  return pixels;
+}
+
 }  // namespace stoker

@@ -63,9 +63,8 @@ void StoreLine(const Value* values, int count, int most, const Places& places,
     }
   };
   for (int c = 0; c < places.channels; ++c, ++values, to += places.channel) {
-    const bool converts = c < 3 && output.scale != nullptr;
-    const float scale = converts ? output.scale[c] : 1.0F / 255,
-                bias = converts ? output.bias[c] : 0;
+    const float scale = output.scale != nullptr ? output.scale[c] : 1.0F / 255,
+                bias = output.scale != nullptr ? output.bias[c] : 0;
     const auto scaled = [&](Value value) {
       const float level = std::clamp(static_cast<float>(value), 0.0F, limit) / unit;
       const float product = level * scale;

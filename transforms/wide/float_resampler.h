@@ -66,8 +66,8 @@ class FloatResampler {
 
   // Writes the whole output; pixels outside the image are zeros of it. `pixels`: those of the
   // region. kU8 and kU16: values as they are, which `most` must allow. Others: as RowFormat says,
-  // of a value of 16 bits divided by 257, which is not rounded; of the fourth channel and later
-  // ones scaled to 0…1. output.channels is not used.
+  // of a value of 16 bits divided by 257, which is not rounded; scaled to 0…1 if output.scale is
+  // null. output.channels is not used.
   void Write(const WidePixels& pixels, const PixelOutput& output);
 
  private:

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/result/plural.h"
 #include "core/result/try.h"
 #include "transforms/decode/gray_rows.h"
 
@@ -22,17 +23,7 @@ int BitsOf(const ImageInfo& info, Channels channels, DType dtype, const DecodeLi
   return limits.accept_16_bits ? 8 : info.bits;
 }
 
-int CountOf(const ImageInfo& info, Channels channels) {
-  switch (channels) {
-    case Channels::kGray:
-      return 1;
-    case Channels::kRgb:
-      return 3;
-    case Channels::kRgba:
-      return 4;
-    case Channels::kUnchanged:
-      break;
-  }
+int StoredCount(const ImageInfo& info) {
   return (info.components == 1 ? 1 : 3) + (info.alpha ? 1 : 0) + info.extra;
 }
 
@@ -53,21 +44,31 @@ void StoreValue(uint32_t value, uint8_t* at) {
 WideFormat::WideFormat(const ImageInfo& info, Channels wanted, DType dtype,
                        const DecodeLimits& limits)
     : channels(wanted),
-      count(CountOf(info, wanted)),
+      count(AreStored(wanted) ? StoredCount(info) : CountOf(wanted)),
       bits(BitsOf(info, wanted, dtype, limits)),
-      alpha(wanted == Channels::kRgba || (wanted == Channels::kUnchanged && info.alpha)),
-      is_wide(bits == 16 || alpha || (wanted == Channels::kUnchanged && info.extra > 0)),
-      is_stored(wanted == Channels::kUnchanged ||
-                (bits == info.bits && alpha == info.alpha && info.extra == 0 &&
-                 count == CountOf(info, Channels::kUnchanged))) {}
+      alpha(wanted == Channels::kRgba || (AreStored(wanted) && info.alpha)),
+      is_wide(bits == 16 || alpha || (AreStored(wanted) && info.extra > 0)),
+      is_stored(bits == info.bits && count == StoredCount(info) && alpha == info.alpha &&
+                (AreStored(wanted) || info.extra == 0)) {}
+
+Status CheckCount(const WideFormat& format) {
+  const int wanted = CountOf(format.channels);
+  if (!AreStored(format.channels) || wanted == 0 || format.count == wanted) return {};
+  return Error{.code = Code::kUnimplemented,
+               .cause = "an image of " + std::to_string(format.count) +
+                        Plural(format.count, " channel", " channels") + ", where each must have " +
+                        std::to_string(wanted),
+               .advice =
+                   "Ask for \"rgb\", \"gray\" or \"rgba\", to which images are converted, or "
+                   "convert this one"};
+}
 
 Status CheckKept(const ImageDecoder& decoder, const ImageInfo& info, const WideFormat& format) {
-  const bool all = decoder.keeps_all(), colours = format.channels != Channels::kUnchanged;
-  if (colours) TRY(CheckChannels(info.format, CountOf(info, Channels::kUnchanged)));
+  const bool all = decoder.keeps_all(), colours = !AreStored(format.channels);
+  if (colours) TRY(CheckChannels(info.format, StoredCount(info)));
   const char* lost = nullptr;
   if (!all && info.bits == 16 && format.bits == 16) lost = "lower half of the values";
   if (!all && info.extra > 0 && !colours) lost = "rest of the channels";
-  if (!all && info.alpha && format.alpha) lost = "alpha";
   if (info.transparent && format.alpha) lost = "transparent colour";
   if (lost == nullptr) return {};
   return Error{
@@ -83,10 +84,10 @@ void WideDecoder::Convert(const Stored& stored, const uint8_t* from, size_t pixe
   const int sample = stored.bits / 8, narrow = stored.bits > format.bits ? 8 : 0;
   const uint32_t factor = stored.bits < format.bits ? 257 : 1;
   const uint32_t most = format.bits == 16 ? 65535 : 255;
-  if (format.channels == Channels::kUnchanged) {
+  if (AreStored(format.channels)) {
     const size_t values = pixels * static_cast<size_t>(stored.channels);
     for (size_t i = 0; i < values; ++i, from += sample, to += 2) {
-      StoreValue(LoadValue(from, stored.bits), to);
+      StoreValue((LoadValue(from, stored.bits) >> narrow) * factor, to);
     }
     return;
   }
@@ -113,11 +114,13 @@ void WideDecoder::Convert(const Stored& stored, const uint8_t* from, size_t pixe
 template <typename Load>
 Status WideDecoder::DecodeTo(std::string_view what, const Stored& stored, const WideFormat& format,
                              const Resampling& task, const PixelOutput& output, const Load& load) {
-  assert(format.channels != Channels::kUnchanged || stored.channels == format.count);
+  assert(!AreStored(format.channels) || stored.channels == format.count);
   ASSIGN_OR_RETURN(const Rect region, resampler_.Start(task, format.count));
   WidePixels pixels{
       .size = region.size(), .channels = format.count, .most = format.bits == 16 ? 65535 : 255};
-  if (stored.alpha && format.alpha) pixels.alpha = format.count == 4 ? 3 : stored.colours;
+  if (stored.alpha && format.alpha) {
+    pixels.alpha = AreStored(format.channels) ? stored.colours : 3;
+  }
   if (region.width == 0) {
     resampler_.Write(pixels, output);
     return {};
@@ -134,7 +137,6 @@ Status WideDecoder::DecodeTo(std::string_view what, const Stored& stored, const 
     pixels.values = reinterpret_cast<const uint16_t*>(memory_.data());
     resampler_.Write(pixels, output);
   }
-  constexpr size_t kKeptBytes = size_t{1} << 20;
   if (memory_.capacity() > kKeptBytes) memory_.Free();
   return AndMore(std::move(loaded), bytes);
 }

@@ -2,6 +2,7 @@
 // or of 16 bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -35,18 +36,24 @@ struct WideFormat {
   bool is_stored;  // pixels are those that DecodeUnchanged gives
 };
 
-// Unimplemented if the decoder does not keep what is wanted of the open image: alpha (of a WebP, or
-// a transparent colour), 16 bits or other channels; or if colours are wanted of too many channels.
+// Unimplemented if the image has another number of channels than StoredChannels asks for.
+Status CheckCount(const WideFormat& format);
+
+// Unimplemented if the decoder does not keep what is wanted of the open image: a transparent
+// colour, 16 bits or other channels; or if colours are wanted of too many channels.
 Status CheckKept(const ImageDecoder& decoder, const ImageInfo& info, const WideFormat& format);
 
 // The colours and alpha of the file become the channels that are asked for: gray becomes three
 // equal ones, colours their luma (LumaOf), and alpha is the largest value where there is none.
 // Values of 8 bits become 16 as × 257, and those of 16 become 8 as their upper half.
 //
-// All memory is charged to the budget: it holds the region. Reused from image to image. Not
-// thread-safe.
+// All memory is charged to the budget: it holds the region while it is decoded. Reused from image
+// to image. Not thread-safe.
 class WideDecoder {
  public:
+  // A region's memory is kept from image to image up to this size.
+  static constexpr size_t kKeptBytes = size_t{1} << 20;
+
   explicit WideDecoder(MemoryBudget& budget) : sink_(budget), memory_(budget), resampler_(budget) {}
 
   // Decodes the image that is open in `decoder`, and writes all of the output, in all types of

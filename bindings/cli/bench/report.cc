@@ -109,7 +109,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
   text.Add("", fmt::format("{}: {}, {}", report.source, SamplesText(report.samples), labels));
   text.Line("transform", fmt::format("{}, {}, {} {}{}", options.transform, FilterName(report),
                                      NameOf(options.loader.dtype), NameOf(options.loader.layout),
-                                     options.loader.channels == Channels::kGray ? ", gray" : ""));
+                                     ChannelsText(options.loader.channels)));
   text.Line("plan", loader.plan);
   text.Line(
       "batches",

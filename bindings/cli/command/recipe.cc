@@ -83,9 +83,7 @@ void Override(const RecipeArguments& given, PlanOptions& options) {
   }
   if (given.dtype_given) options.dtype = DTypeNamed(given.dtype);
   if (given.layout_given) options.layout = LayoutNamed(given.layout);
-  if (given.channels_given) {
-    options.channels = given.channels == "gray" ? Channels::kGray : Channels::kRgb;
-  }
+  if (!given.channels.empty()) options.channels = *ParseChannels(given.channels);
   SetLimits(given.limits, options.limits);
 }
 
@@ -116,9 +114,14 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
       AddChoice(command, "--layout", given.layout, {"NHWC", "NCHW"},
                 "channels last, or a plane for each channel", {{"nhwc", "NHWC"}, {"nchw", "NCHW"}});
   layout->each([&given](const std::string&) { given.layout_given = true; });
-  CLI::Option* channels =
-      AddChoice(command, "--channels", given.channels, {"rgb", "gray"}, "colours, or luma alone");
-  channels->each([&given](const std::string&) { given.channels_given = true; });
+  command
+      .add_option("--channels", given.channels,
+                  "rgb, gray (luma alone), rgba, or the number of channels that every file has")
+      ->type_name("CHANNELS")
+      ->check([](const std::string& name) {
+        const Result<Channels> channels = ParseChannels(name);
+        return channels.ok() ? "" : channels.error().cause + ". " + channels.error().advice;
+      });
   command.add_flag("--normalize", given.normalize,
                    "subtract ImageNet's mean, divide by its standard "
                    "deviation; implies --dtype float32 where none is given");

@@ -30,8 +30,7 @@ struct RecipeArguments {
   // If given, these override what the file says, as the limits do.
   bool dtype_given = false;
   bool layout_given = false;
-  std::string channels = "rgb";
-  bool channels_given = false;
+  std::string channels;  // empty if not given
   std::string decode = "full";
   bool decode_given = false;
   LimitArguments limits;

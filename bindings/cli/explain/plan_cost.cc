@@ -228,7 +228,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   }
   const ImageSize size = plan.output_size();
   text.Add("  → ", fmt::format("{} {} × {}, {}{}{}", NameOf(plan.dtype()), size.height, size.width,
-                               NameOf(plan.options().layout), plan.is_gray() ? ", gray" : "",
+                               NameOf(plan.options().layout), ChannelsText(plan.options().channels),
                                PaddingText(plan)));
   if (cost != nullptr) AddCost(*cost, text);
   return text.Take();

@@ -56,19 +56,23 @@ uint8_t ByteOf(float fraction) {
   return static_cast<uint8_t>(std::lround(std::min(fraction, 1.0F) * 255));
 }
 
-std::vector<uint8_t> BytesOfFractions(std::span<const float> values, const Normalize& undone) {
+std::vector<uint8_t> BytesOfFractions(std::span<const float> values, size_t channels,
+                                      const Normalize& undone) {
   std::vector<uint8_t> bytes(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    bytes[i] = ByteOf(values[i] * undone.std[i % 3] + undone.mean[i % 3]);
+    const size_t c = i % channels;
+    bytes[i] = ByteOf(values[i] * ChannelOf(undone.std, c) + ChannelOf(undone.mean, c));
   }
   return bytes;
 }
 
-// Returns RGB pixels of gray ones.
-std::vector<uint8_t> ThreeTimes(std::span<const uint8_t> gray) {
+// Returns the first three channels of each pixel, or the first one three times.
+std::vector<uint8_t> ToRgb(std::span<const uint8_t> values, size_t channels) {
   std::vector<uint8_t> rgb;
-  rgb.reserve(3 * gray.size());
-  for (const uint8_t value : gray) rgb.insert(rgb.end(), 3, value);
+  rgb.reserve(values.size() / channels * 3);
+  for (size_t i = 0; i < values.size(); i += channels) {
+    for (size_t c = 0; c < 3; ++c) rgb.push_back(values[i + (channels < 3 ? 0 : c)]);
+  }
   return rgb;
 }
 
@@ -114,8 +118,9 @@ Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t 
                         const Normalize& undone) {
   const Column& images = batch.images();
   std::vector<uint8_t> bytes;
-  if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), undone);
-  if (images.shape[3] == 1) bytes = ThreeTimes(bytes.empty() ? images.as<uint8_t>() : bytes);
+  const auto channels = static_cast<size_t>(images.shape[3]);
+  if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), channels, undone);
+  if (channels != 3) bytes = ToRgb(bytes.empty() ? images.as<uint8_t>() : bytes, channels);
   const std::vector<int64_t> labels = LabelsOf(batch, source);
   SheetRows rows{.count = images.shape[0],
                  .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},

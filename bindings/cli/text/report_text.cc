@@ -52,6 +52,11 @@ std::string SamplesText(uint64_t samples, uint64_t images) {
   return SamplesText(samples) + " (" + Count(images) + " images)";
 }
 
+std::string ChannelsText(Channels channels) {
+  if (channels == Channels::kRgb) return "";
+  return ", " + NameOf(channels) + (AreStored(channels) ? " channels" : "");
+}
+
 void ReportText::Line(const char* name, const std::string& value) {
   Add(fmt::format("  {:<15}", name), value);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/cli/text/text_layout.h"
+#include "core/batch/channels.h"
 
 namespace stoker {
 
@@ -21,6 +22,8 @@ std::string Count(uint64_t number);              // 1234567 → "1,234,567"
 std::string SamplesText(uint64_t number);        // "1,234 samples"
 // The same, and their images if each has several: "1,234 samples (2,468 images)".
 std::string SamplesText(uint64_t samples, uint64_t images);
+
+std::string ChannelsText(Channels channels);  // ", gray", ", 5 channels"; of RGB ""
 
 // A report's text, line by line.
 class ReportText {

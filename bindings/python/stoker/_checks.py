@@ -85,12 +85,12 @@ def number(name: str, value: Any) -> float:
     return float(read)
 
 
-def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
-    """Returns `count` finite numbers: from a list, a tuple or a 1-D array."""
+def reals(name: str, values: Any, count: int | None = None) -> tuple[float, ...]:
+    """Returns `count` finite numbers, or any number of them from 1 on, of a list, a tuple or a 1-D array."""
     listed = sequence(name, values)
-    if len(listed) != count:
+    if len(listed) != (count or max(1, len(listed))):
         raise InvalidArgumentError(
-            f"{name} has {counted(len(listed), 'element', 'elements')}; it must have {count}"
+            f"{name} has {counted(len(listed), 'element', 'elements')}; it must have {count or 'at least 1'}"
         )
     return tuple(real(f"{name}[{i}]", value) for i, value in enumerate(listed))
 

@@ -125,7 +125,7 @@ class Compose:
                 differently; in a child process, and in a copy, with a seed of its own as well.
 
         Returns:
-            A new array (height, width, 3), or (3, height, width), C order.
+            A new array (height, width, channels), or (channels, height, width), C order.
 
         Raises:
             DataLossError: bytes that are not an image, or a damaged one; has the `offset`.

@@ -97,10 +97,13 @@ class Loader:
             (`to_device`) do not.
         layout: memory layout of transformed images: "NHWC" or "NCHW". "NHWC": channels last; "NCHW": a
             plane for each channel, as in PyTorch.
-        channels: channels of transformed images: "rgb" or "gray". "gray": one, the luma: of a JPEG as it is
-            stored, which is decoded without its colours, of others Pillow's convert("L"). Transforms of
-            colours compute with three equal channels; fills, means and the like must be the same for each.
-            `decode_image` has "rgba" and "unchanged", too.
+        channels: channels of transformed images: "rgb", "gray", "rgba", or their number. "gray": one, the
+            luma: of a JPEG as it is stored, which is decoded without its colours, of others Pillow's
+            convert("L"). Transforms of colours compute with three equal channels; fills, means and the like
+            must be the same for each. "rgba": colours and alpha, which is the largest value where a file
+            has none. A number, 1 to 64: those of the file, as the bands of a TIFF; an image with another
+            number is an error of its sample. With "rgba" or a number, images can be resized, cropped,
+            flipped and normalised; transforms that change pixels are refused.
         drop_remainder: leave out a last batch that is not full.
         rank: index of this process, below `world`, 0 to 1,048,575.
         world: number of processes that share the dataset, 1 to 1,048,576.
@@ -184,7 +187,7 @@ class Loader:
         seed: int = 0,
         dtype: Any = "uint8",
         layout: str = "NHWC",
-        channels: str = "rgb",
+        channels: str | int = "rgb",
         drop_remainder: bool = False,
         rank: int = 0,
         world: int = 1,

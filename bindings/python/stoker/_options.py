@@ -60,6 +60,13 @@ def _policy(name: str, value: Any) -> str:
     return str(_stoker.bad_policy(value))
 
 
+def _channels(name: str, value: Any) -> str:
+    """Returns the name, which the library checks, or the number as a text."""
+    if isinstance(value, str):
+        return value
+    return str(_checks.integer(name, value, 1, 64))
+
+
 def _file(name: str, value: Any) -> str:
     if value is None:
         return ""
@@ -95,6 +102,8 @@ def _checked(row: dict[str, Any], value: Any) -> Any:
         return _checks.dtype(name, value, row["choices"])
     if "choices" in row:
         return _checks.choice(name, value, row["choices"])
+    if name == "channels":
+        return _channels(name, value)
     if name == "on_bad":
         return _policy(name, value)
     if name == "cache":

@@ -230,11 +230,11 @@ def _margins(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int, i
 
 
 def _channels(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...]:
-    return _checks.reals(name, value, 3)
+    return _checks.reals(name, value)
 
 
 def _positive_channels(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...]:
-    read = _checks.reals(name, value, 3)
+    read = _checks.reals(name, value)
     for place, number in enumerate(read):
         if number <= 0:
             raise InvalidArgumentError(f"{name}[{place}] is {number:g}; it must be positive")

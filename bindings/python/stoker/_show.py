@@ -67,12 +67,12 @@ def show(
     Args:
         batch: what a loader gives: a `Batch`, a tuple or a dict, or images alone. Arrays of NumPy, JAX,
             PyTorch and TensorFlow are taken, if they are on the host. Images are uint8, uint16 or floating
-            point, (rows, height, width, channels) or (rows, channels, height, width), of 1 or 3 channels. In
-            a `Batch` or a dict the columns are "image", "mask" and "label"; in a tuple the images come first,
-            masks are integers of shape (rows, height, width), and labels integers of shape (rows,) or weights
-            of shape (rows, classes). In both, columns of objects are `Ragged` (or tf.RaggedTensor): boxes are
-            floats of shape (objects, 4), keypoints (objects, points, 3), and labels "labels", or the first
-            integers of shape (objects,).
+            point, (rows, height, width, channels) or (rows, channels, height, width), of 1 or 3 channels,
+            or 4, whose alpha is not shown. In a `Batch` or a dict the columns are "image", "mask" and
+            "label"; in a tuple the images come first, masks are integers of shape (rows, height, width),
+            and labels integers of shape (rows,) or weights of shape (rows, classes). In both, columns of
+            objects are `Ragged` (or tf.RaggedTensor): boxes are floats of shape (objects, 4), keypoints
+            (objects, points, 3), and labels "labels", or the first integers of shape (objects,).
         columns: images next to each other, 1 to 4096.
         most: the largest number of images, 1 to 4096.
         classes: the names of the classes, for `Sheet.labels`.
@@ -197,10 +197,10 @@ def _bytes_of(image: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint8]:
             "(rows, 3, height, width)"
         )
     axes = [axis for axis in (1, 3) if image.shape[axis] == 3]
-    axes = axes or [axis for axis in (3, 1) if image.shape[axis] == 1][:1]
+    axes = axes or [axis for count in (1, 4) for axis in (3, 1) if image.shape[axis] == count][:1]
     if len(axes) != 1:
         cause = (
-            "no axis of one or three channels"
+            "no axis of one, three or four channels"
             if not axes
             else "two axes of length 3, either of which may have channels"
         )
@@ -208,7 +208,7 @@ def _bytes_of(image: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint8]:
     shown = image[:most] if axes == [3] else np.moveaxis(image[:most], 1, 3)
     if image.dtype != np.uint8:
         shown = _stretched(shown, image)
-    return np.ascontiguousarray(np.broadcast_to(shown, (*shown.shape[:3], 3)))
+    return np.ascontiguousarray(np.broadcast_to(shown[..., :3], (*shown.shape[:3], 3)))  # without alpha
 
 
 def _stretched(shown: npt.NDArray[Any], image: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

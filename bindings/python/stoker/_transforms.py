@@ -876,8 +876,9 @@ class Normalize(Transform):
     """(value / 255 - mean) / std for each channel; last in the list, and not with dtype="uint8".
 
     Args:
-        mean: three numbers, red, green, blue: a sequence, an array or a tensor.
-        std: three positive numbers, likewise.
+        mean: numbers, one for each channel (red, green, blue, …) or one for all: a sequence, an array or a
+            tensor.
+        std: positive numbers, likewise.
 
     Raises:
         ValueError, TypeError: naming the parameter.

@@ -99,6 +99,21 @@ TEST(LoaderSpec, ParsesCropIndex) {
   }
 }
 
+TEST(LoaderSpec, ParsesChannels) {
+  const auto channels = [](const std::string& value) {
+    return Parse(With("\"channels\": " + value)).value().channels;
+  };
+  EXPECT_EQ(channels("\"rgba\""), Channels::kRgba);
+  EXPECT_EQ(channels("5"), StoredChannels(5));
+  EXPECT_EQ(channels("\"5\""), StoredChannels(5));
+  for (const char* bad :
+       {"\"unchanged\"", "\"bgr\"", "0", "65", "-1", "2.5", "null", "[3]", "true"}) {
+    ExpectBad(With(std::string("\"channels\": ") + bad), "channels");
+  }
+  ExpectBad(With(R"("on_bad": 5)"), "must be a string");
+  ExpectBad(With(R"("cache": 7)"), "must be a string");
+}
+
 TEST(LoaderSpec, ParsesEveryKey) {
   const Result<LoaderOptions> parsed = Parse(R"({
       "source": {"kind": "image_folder", "directory": "/nowhere", "crop_index": "off",
@@ -122,8 +137,8 @@ TEST(LoaderSpec, ParsesEveryKey) {
   EXPECT_FALSE(crop.antialias);
   EXPECT_EQ(std::get<RandomHorizontalFlip>(parsed->transforms[1]).p, 0.25);
   const auto& normalize = std::get<Normalize>(parsed->transforms[2]);
-  EXPECT_EQ(normalize.mean, (std::array<float, 3>{0.1F, 0.2F, 0.3F}));
-  EXPECT_EQ(normalize.std, (std::array<float, 3>{1, 2, 3}));
+  EXPECT_EQ(normalize.mean, (std::vector<float>{0.1F, 0.2F, 0.3F}));
+  EXPECT_EQ(normalize.std, (std::vector<float>{1, 2, 3}));
   EXPECT_EQ(parsed->batch_size, 64U);
   EXPECT_TRUE(parsed->shuffle);
   EXPECT_EQ(parsed->seed, ~uint64_t{0});

@@ -197,6 +197,29 @@ TEST(LoaderState, OfAnEarlierStokerHasNoLimits) {
   EXPECT_EQ(Read(state, options).value(), (BatchName{1, 3}));
 }
 
+// It wrote a number for each of three channels, and left out 0 and 1, the defaults.
+TEST(LoaderState, OfAnEarlierStokerHasThreeNumbersOfNormalize) {
+  const auto options = [](std::vector<float> mean, std::vector<float> std) {
+    LoaderOptions with = Numbers();
+    with.transforms = {Normalize{std::move(mean), std::move(std)}};
+    return with;
+  };
+  const LoaderOptions photographs = options({0.485F, 0.456F, 0.406F}, {1, 1, 1});
+  std::string state = Saved(Numbers(), {1, 3});
+  state.erase(state.size() - 2);
+  state += R"(,"transforms[0]":"Normalize")";
+  const std::string mean = R"-(,"transforms[0].mean":"(0.485, 0.456, 0.406)")-", end = "}}";
+  EXPECT_EQ(Read(state + mean + end, photographs).value(), (BatchName{1, 3}));
+  EXPECT_EQ(Read(state + mean + end, options({0.485F, 0.456F, 0.406F}, {1})).value(),
+            (BatchName{1, 3}));
+  EXPECT_EQ(Read(state + end, options({0, 0, 0}, {1, 1, 1})).value(), (BatchName{1, 3}));
+  EXPECT_EQ(Read(state + end, options({0}, {1})).value(), (BatchName{1, 3}));
+  const std::string half = R"-(,"transforms[0].mean":"(0.5, 0.5, 0.5)")-";
+  EXPECT_EQ(Read(state + half + end, options({0.5F}, {1})).value(), (BatchName{1, 3}));
+  EXPECT_THAT(Refused(state + half + end, photographs),
+              HasSubstr("transforms[0].mean was (0.5, 0.5, 0.5) and is (0.485, 0.456, 0.406)"));
+}
+
 TEST(LoaderState, OfAnotherWorldIsRefusedWhereTheRanksMustBeTheSame) {
   LoaderOptions here = Numbers();
   here.world = 3;

@@ -94,7 +94,7 @@ void DecodeArray(std::span<const uint8_t> input) {
   const std::span<const uint8_t> bytes = padded.file();
   RandomStream random({Digest(input), 0, 0}, 0);
   constexpr DType kTypes[] = {DType::kU8, DType::kU16, DType::kF32, DType::kBF16};
-  ArrayRequest request{.channels = static_cast<Channels>(random.Below(4))};
+  ArrayRequest request{.channels = static_cast<Channels>(random.Below(9))};  // up to 5 stored ones
   if (request.channels != Channels::kUnchanged) {
     request.dtype = kTypes[random.Below(4)];
     request.layout = random.Below(2) == 0 ? Layout::kNhwc : Layout::kNchw;

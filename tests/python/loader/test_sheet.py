@@ -51,6 +51,18 @@ def test_images_alone():
     assert (drawn(stoker.show(IMAGES[:, :, ::-1])) == IMAGES[:, :, ::-1]).all()  # not contiguous
 
 
+def test_gray_and_rgba_of_four_pixels():
+    """An axis of 4 may be a side: one of 1 has the channels."""
+    gray = RNG.integers(0, 256, (6, 1, 5, 4), np.uint8)
+    for images in (gray, gray.transpose(0, 2, 3, 1)):
+        pixels = np.array(PIL.Image.open(io.BytesIO(stoker.show(images, columns=6).png)))
+        assert pixels.shape[:2] == (5, 6 * (4 + GAP) - GAP)
+        assert (pixels[:, :4] == gray[0, 0, :, :, None]).all()
+    rgba = np.concatenate([IMAGES, IMAGES[..., :1]], 3)
+    for images in (rgba, rgba.transpose(0, 3, 1, 2)):
+        assert (drawn(stoker.show(images)) == IMAGES).all()
+
+
 def test_every_kind_of_batch():
     for batch in (
         {"label": LABELS, "mask": MASKS, "image": IMAGES},
@@ -145,7 +157,7 @@ def test_errors():
     refused(ValueError, "no \"image\"; it has 'a', 'b'", {"a": IMAGES, "b": MASKS})
     refused(ValueError, r"shape \(5, 7, 3\); it must be", IMAGES[0])
     refused(ValueError, "must be", IMAGES[:0])
-    refused(ValueError, "no axis of one or three channels", IMAGES[..., :2])
+    refused(ValueError, "no axis of one, three or four channels", IMAGES[..., :2])
     refused(ValueError, "two axes of length 3", IMAGES[:, :3])
     refused(
         ValueError, "images are int64; they must be uint8, uint16 or floating point", IMAGES.astype(np.int64)

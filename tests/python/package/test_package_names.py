@@ -102,7 +102,7 @@ def test_counts_of_one_are_singular(made):
             lambda: stoker.Loader(source, batch_size=4, drop_remainder=True),
         ),
         ("labels has 1 row, and images has 2", lambda: stoker.arrays(np.zeros((2, 3)), [1])),
-        ("has 1 element; it must have 3", lambda: stoker.Normalize([0], [1])),
+        ("has 1 element; it must have 2", lambda: stoker.RandomResizedCrop(8, scale=[1])),
         (
             "p has 1 element; it must have 2",
             lambda: stoker.RandomChoice([stoker.MixUp(), stoker.CutMix()], p=[1]),

@@ -2,6 +2,8 @@
 
 import io
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -142,6 +144,23 @@ def test_colours_are_blended_in_proportion_to_alpha_as_by_pillow():
     small = stoker.decode_image(encoded(image), "rgba", size=(17, 23)).astype(int)
     assert np.abs(small - want)[..., 3].max() <= 1
     assert (np.abs(small - want)[..., :3] * want[..., 3:] / 255).max() <= 2  # Pillow rounds products
+
+
+@pytest.mark.parametrize("options", [{"lossless": True}, {}, {"alpha_quality": 50}])
+def test_the_alpha_of_a_webp(options):
+    rng = np.random.default_rng(8)
+    pixels = rng.integers(0, 256, (40, 60, 4), dtype=np.uint8)
+    pixels[:, 20:40, 3] = rng.choice([0, 255], (40, 20))
+    images = [Image.fromarray(pixels), Image.fromarray(pixels[::-1])]
+    for more in ({}, {"save_all": True, "append_images": images[1:]}):  # of an animation the first frame
+        data = encoded(images[0], "webp", exact=True, **options, **more)
+        with Image.open(io.BytesIO(data)) as image:
+            want = np.asarray(image.convert("RGBA"))
+        np.testing.assert_array_equal(stoker.decode_image(data, "rgba"), want)
+        np.testing.assert_array_equal(stoker.decode_image(data, "unchanged"), want)
+        part = stoker.decode_image(data, "rgba", region=(3, 5, 20, 30))
+        np.testing.assert_array_equal(part, want[3:23, 5:35])
+        np.testing.assert_array_equal(stoker.decode_image(data), want[..., :3])
 
 
 def test_transparent_colours_are_refused_as_alpha():
@@ -290,8 +309,6 @@ def test_arguments_that_do_not_fit():
         stoker.decode_image(data, dtype="int64")
     with pytest.raises(ValueError, match="mode"):
         stoker.decode_image(data, "cmyk")
-    with pytest.raises(stoker.UnimplementedError, match="alpha of a WebP"):
-        stoker.decode_image(encoded(Image.new("RGBA", (8, 6)), "webp"), "rgba")
 
 
 # ---- batches
@@ -350,8 +367,104 @@ def test_transforms_of_gray_batches(made):
         batch_of(source, [crop, unequal], channels="gray", dtype="float32")
     with pytest.raises(ValueError, match="fill differs by channel"):
         batch_of(source, [crop, stoker.RandomApply([stoker.Pad(2, (1, 2, 3))])], channels="gray")
-    with pytest.raises(ValueError, match="channels"):
+    with pytest.raises(ValueError, match=r"rows of a batch have one shape.*number of channels"):
         batch_of(source, [crop], channels="unchanged")
+    with pytest.raises(ValueError, match=r'channels.*"bgr"'):
+        batch_of(source, [crop], channels="bgr")
+    for wrong in (0, 65, 2.5, True, None):
+        with pytest.raises((ValueError, TypeError), match="channels"):
+            batch_of(source, [crop], channels=wrong)
+
+
+@pytest.fixture
+def with_alpha(tmp_path):
+    """A folder of images with alpha and without, and their pixels as Pillow's RGBA."""
+    rng = np.random.default_rng(4)
+    (tmp_path / "a").mkdir()
+    wanted = []
+    for i, (kind, channels) in enumerate(
+        [("png", 4), ("png", 2), ("webp", 4), ("webp", 3), ("tiff", 4), ("bmp", 3), ("png", 1)]
+    ):
+        pixels = rng.integers(0, 256, (40, 50, channels), dtype=np.uint8)
+        image = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+        data = encoded(image, kind, **({"exact": True} if kind == "webp" else {}))
+        (tmp_path / "a" / f"{i}.{kind}").write_bytes(data)
+        with Image.open(io.BytesIO(data)) as stored:
+            wanted.append(np.asarray(stored.convert("RGBA")))
+    return tmp_path, wanted
+
+
+def test_rgba_batches(with_alpha):
+    folder, wanted = with_alpha
+    source = stoker.image_folder(folder)
+    crop = [stoker.CenterCrop((20, 30))]
+    cropped = [image[10:30, 10:40] for image in wanted]
+    batch = batch_of(source, crop, channels="rgba")
+    assert batch.dtype == np.uint8
+    np.testing.assert_array_equal(batch, cropped)
+    flip = [*crop, stoker.RandomHorizontalFlip(p=1)]
+    planes = batch_of(source, flip, channels="rgba", layout="NCHW")
+    np.testing.assert_array_equal(planes, [np.moveaxis(image[:, ::-1], 2, 0) for image in cropped])
+    mean, std = [0.1, 0.2, 0.3, 0.4], [0.5, 1, 2, 4]
+    normalized = batch_of(source, [*crop, stoker.Normalize(mean, std)], channels="rgba", dtype="float32")
+    want = (np.asarray(cropped, np.float64) / 255 - mean) / std
+    np.testing.assert_allclose(normalized, want, atol=1e-6)
+    half = batch_of(source, [*crop, stoker.Normalize([0.5], [0.25])], channels="rgba", dtype="float32")
+    np.testing.assert_allclose(half, (np.asarray(cropped, np.float64) / 255 - 0.5) / 0.25, atol=1e-5)
+    small = batch_of(source, [stoker.Resize((17, 19))], channels="rgba")
+    compose = stoker.Compose([stoker.Resize((17, 19))], channels="rgba")
+    for row, path in zip(small, sorted((folder / "a").iterdir()), strict=True):
+        np.testing.assert_array_equal(row, stoker.decode_image(path, "rgba", size=(17, 19)))
+        np.testing.assert_array_equal(row, compose(path.read_bytes()))
+    assert stoker.Compose([], channels="rgba")(path.read_bytes()).shape == (40, 50, 4)
+    with pytest.raises(ValueError, match=r'ColorJitter: it does not compute with channels "rgba".*or "gray"'):
+        batch_of(source, [*crop, stoker.ColorJitter(0.5)], channels="rgba")
+    with pytest.raises(ValueError, match="numbers for 3 channels, and images have 4"):
+        batch_of(source, [*crop, stoker.Normalize([0] * 3, [1] * 3)], channels="rgba", dtype="float32")
+    mixed = batch_of(source, [*crop, stoker.MixUp(num_classes=2)], channels="rgba")
+    assert mixed.shape == batch.shape and mixed.dtype == np.uint8
+
+
+def test_rgba_of_packed_jpegs_and_of_a_cache(made, tmp_path):
+    """A JPEG has no alpha: it is 255."""
+    resize = [stoker.Resize((40, 56))]
+    plain = batch_of(stoker.image_folder(made), resize, channels="rgba")
+    assert (plain[..., 3] == 255).all()
+    subprocess.run([sys.executable, "-m", "stoker", "pack", made, tmp_path / "set"], check=True)
+    np.testing.assert_array_equal(batch_of(stoker.packed(tmp_path / "set"), resize, channels="rgba"), plain)
+    loader = stoker.Loader(
+        stoker.image_folder(made), resize, batch_size=4, channels="rgba", cache="ram:100MB", shuffle=False
+    )
+    for _ in range(2):
+        rows = np.concatenate([batch["image"].copy() for batch in loader])
+        np.testing.assert_array_equal(rows, plain)
+
+
+def test_bands_of_tiffs_in_batches(tmp_path):
+    rng = np.random.default_rng(7)
+    (tmp_path / "a").mkdir()
+    bands = [rng.integers(0, 65536, (29, 41, 5), dtype=np.uint16) for _ in range(3)]
+    for i, image in enumerate(bands):
+        (tmp_path / "a" / f"{i}.tif").write_bytes(tiff(image, planar=i == 1))
+    source = stoker.image_folder(tmp_path)
+    crop = [stoker.CenterCrop((20, 30))]
+    cropped = np.asarray(bands)[:, 4:24, 6:36]
+    np.testing.assert_array_equal(batch_of(source, crop, channels=5, dtype="uint16"), cropped)
+    mean = [0.1, 0.2, 0.3, 0.4, 0.5]
+    normalize = [*crop, stoker.Normalize(mean, [1])]
+    floats = batch_of(source, normalize, channels=5, dtype="float32", layout="NCHW")
+    want = np.moveaxis(cropped / 65535 - mean, 3, 1)
+    np.testing.assert_allclose(floats, want, atol=1e-6)
+    with pytest.raises(stoker.UnimplementedError, match="16 bits"):
+        batch_of(source, crop, channels=5)
+    upper = batch_of(source, crop, channels=5, accept_16_bits=True)
+    np.testing.assert_array_equal(upper, cropped >> 8)
+    (tmp_path / "a" / "3.png").write_bytes(encoded(Image.new("RGBA", (41, 29))))
+    source = stoker.image_folder(tmp_path)
+    with pytest.raises(stoker.UnimplementedError, match=r"3\.png.*4 channels, where each must have 5"):
+        batch_of(source, crop, channels=5, dtype="uint16")
+    left = stoker.Loader(source, crop, batch_size=4, channels=5, dtype="uint16", on_bad="drop")
+    assert [len(batch["image"]) for batch in left] == [3]
 
 
 def test_arrays_become_gray():

@@ -135,8 +135,8 @@ def test_unchanged_is_resized():
         stoker.decode_image(deep, "unchanged", size=10), np.full((10, 15), 300, np.uint16)
     )
     assert stoker.decode_image(deep, "gray", size=10, accept_16_bits=True).shape == (10, 15)
-    with pytest.raises(stoker.UnimplementedError, match="alpha of a WebP"):
-        stoker.decode_image(encoded(image, "webp"), "unchanged")
+    webp = stoker.decode_image(encoded(image, "webp", lossless=True), "unchanged", size=10)
+    np.testing.assert_array_equal(webp, small)
 
 
 # ---- inputs

@@ -233,6 +233,17 @@ def test_other_formats_are_named():
             stoker.Compose([stoker.CenterCrop(8)])(data)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff\x0a" + bytes(20), b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl " + bytes(20)],
+    ids=["codestream", "container"],
+)
+def test_jpeg_xl_is_named(data, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(data)
+    with pytest.raises(stoker.UnimplementedError, match=r"JPEG XL images are not supported.*`djxl FILE"):
+        stoker.decode_image(tmp_path / "a.jpg")
+
+
 def test_zeros_in_place_of_the_end_marker():
     data = encoded(image_of("RGB", (60, 40)), "JPEG")
     padded = data[:-2] + bytes(500)

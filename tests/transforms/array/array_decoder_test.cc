@@ -417,16 +417,36 @@ TEST_F(ArrayDecoderTest, ChannelsAndTypesOfOthers) {
   }
 }
 
-TEST_F(ArrayDecoderTest, TheAlphaOfAWebpIsRefused) {
-  const std::vector<uint8_t> webp = Padded(MakeWebp({.alpha = true}));
-  const std::vector<uint8_t> lossless = Padded(MakeWebp({.lossless = true, .alpha = true}));
-  for (const std::vector<uint8_t>& file : {webp, lossless}) {
-    for (const Channels channels : {Channels::kUnchanged, Channels::kRgba}) {
-      const Error error = decoder_.Open(Unpadded(file), {.channels = channels}).error();
-      EXPECT_EQ(error.code, Code::kUnimplemented);
-      EXPECT_EQ(error.cause, "the alpha of a WebP is not decoded");
+TEST_F(ArrayDecoderTest, TheAlphaOfAWebpIsKept) {
+  for (const bool lossless : {false, true}) {
+    const std::vector<uint8_t> webp = Padded(MakeWebp({.lossless = lossless, .alpha = true}));
+    const std::vector<uint8_t> want = DecodeWholeWebpRgba(Unpadded(webp)).value();
+    for (const Channels channels : {Channels::kUnchanged, Channels::kRgba, StoredChannels(4)}) {
+      const ArrayOutcome got = Decode(decoder_, Unpadded(webp), {.channels = channels});
+      EXPECT_EQ(got.shape.sides, (std::vector<int64_t>{48, 64, 4})) << got.error;
+      EXPECT_EQ(got.bytes, want);
     }
   }
+}
+
+TEST_F(ArrayDecoderTest, CountedChannelsHaveTheTypeAskedFor) {
+  const std::vector<uint8_t> deep = Padded(MakePng({.color = 6, .bit_depth = 16}));
+  const ArrayOutcome stored = Decode(decoder_, Unpadded(deep), {.channels = Channels::kUnchanged});
+  ASSERT_EQ(stored.shape.dtype, DType::kU16);
+  const ArrayOutcome wide =
+      Decode(decoder_, Unpadded(deep), {.channels = StoredChannels(4), .dtype = DType::kU16});
+  EXPECT_EQ(wide.bytes, stored.bytes);
+  EXPECT_NE(Decode(decoder_, Unpadded(deep), {.channels = StoredChannels(4)})
+                .error.find("of 16 bits a channel"),
+            std::string::npos);
+  ArrayDecoder narrow({.accept_16_bits = true}, budget_);
+  const ArrayOutcome upper = Decode(narrow, Unpadded(deep), {.channels = StoredChannels(4)});
+  ASSERT_EQ(upper.bytes.size() * 2, stored.bytes.size()) << upper.error;
+  for (size_t i = 0; i < upper.bytes.size(); ++i) {
+    ASSERT_EQ(upper.bytes[i], stored.bytes[2 * i + 1]);  // little-endian
+  }
+  EXPECT_EQ(decoder_.Open(Unpadded(deep), {.channels = StoredChannels(3)}).error().cause,
+            "an image of 4 channels, where each must have 3");
 }
 
 TEST_F(ArrayDecoderTest, TwoAtATime) {

@@ -5,16 +5,19 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tests/testing/effort.h"
 #include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/testing/images/photos.h"
 #include "tests/testing/on_target.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "tests/transforms/plan/padded_file.h"
+#include "transforms/array/array_decoder.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
@@ -285,6 +288,174 @@ TEST(Apply, CropsExactly) {
       }
     }
   }
+}
+
+// Returns the row that a plan makes of an image.
+template <typename Image>
+std::vector<uint8_t> RowOf(const Plan& plan, const Image& image) {
+  MemoryBudget budget(64 << 20);
+  const auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> row(plan.row_bytes());
+  StageTimes times;
+  Status status;
+  if constexpr (std::is_same_v<Image, ImageView>) {
+    status = plan.Apply(image, {}, *workspace, {.row = row.data()}, times);
+  } else {
+    status = plan.Apply(image.span(), {}, *workspace, row.data(), times);
+  }
+  EXPECT_TRUE(status.ok()) << status.error().ToString();
+  return row;
+}
+
+// Returns the values of the image in `file`, decoded by itself.
+std::vector<uint8_t> ValuesOf(const PaddedFile& file, Channels channels) {
+  MemoryBudget budget(64 << 20);
+  ArrayDecoder decoder({}, budget);
+  const Result<ArrayShape> shape = decoder.Open(file.span(), {.channels = channels});
+  EXPECT_TRUE(shape.ok()) << shape.error().ToString();
+  std::vector<uint8_t> values(shape->bytes());
+  EXPECT_TRUE(decoder.Decode(values.data()).ok());
+  return values;
+}
+
+// Alpha is that of the file, or 255; a crop that is turned by half, of 64 × 48 pixels.
+TEST(Apply, OtherChannelsAreThoseOfTheFile) {
+  const std::vector<Transform> list = {CenterCrop{30, 50}, RandomHorizontalFlip{1},
+                                       RandomVerticalFlip{1}};
+  for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+    for (const auto& [file, channels] :
+         {std::pair{testing::MakePng({.color = 6}), Channels::kRgba},
+          {testing::MakePng({.color = 4}), Channels::kRgba},
+          {MakeJpeg({}), Channels::kRgba},
+          {MakeJpeg({.color = JpegColor::kGray}), Channels::kRgba},
+          {testing::MakePng({.color = 6}), StoredChannels(4)},
+          {testing::MakePng({.color = 4}), StoredChannels(2)},
+          {MakeJpeg({}), StoredChannels(3)},
+          {MakeJpeg({.color = JpegColor::kGray}), StoredChannels(1)}}) {
+      const PaddedFile padded(file);
+      const std::vector<uint8_t> whole = ValuesOf(padded, channels);
+      const Plan plan = Plan::Compile(list, {.layout = layout, .channels = channels}).value();
+      const std::vector<uint8_t> row = RowOf(plan, padded);
+      const auto count = static_cast<size_t>(CountOf(channels));
+      ASSERT_EQ(row.size(), 30 * 50 * count);
+      for (size_t i = 0; i < row.size(); ++i) {
+        const bool planar = layout == Layout::kNchw;
+        const size_t pixel = planar ? i % 1500 : i / count, c = planar ? i / 1500 : i % count;
+        const size_t x = 7 + 49 - pixel % 50, y = 9 + 29 - pixel / 50;
+        ASSERT_EQ(row[i], whole[(y * 64 + x) * count + c]) << NameOf(channels) << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Apply, OtherChannelsAreNormalized) {
+  const Normalize normalize{{0.1F, 0.2F, 0.3F, 0.4F}, {1, 2, 4, 8}};
+  const PaddedFile file(testing::MakePng({.color = 6}));
+  const std::vector<uint8_t> values = ValuesOf(file, Channels::kRgba);
+  for (const Channels channels : {Channels::kRgba, StoredChannels(4)}) {
+    const PlanOptions options{.dtype = DType::kF32, .channels = channels};
+    const Plan plan = Plan::Compile({CenterCrop{48, 64}, normalize}, options).value();
+    const std::vector<uint8_t> row = RowOf(plan, file);
+    for (size_t i = 0; i < values.size(); ++i) {
+      float value;
+      std::memcpy(&value, &row[4 * i], 4);
+      ASSERT_NEAR(value, (values[i] / 255.0 - normalize.mean[i % 4]) / normalize.std[i % 4], 1e-6);
+    }
+  }
+}
+
+TEST(Apply, AnotherNumberOfChannelsIsAnError) {
+  const Plan plan = Plan::Compile({CenterCrop{8, 8}}, {.channels = StoredChannels(5)}).value();
+  MemoryBudget budget(64 << 20);
+  const auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> row(plan.row_bytes());
+  StageTimes times;
+  for (const auto& [file, count] : {std::pair{testing::MakePng({.color = 6}), "4 channels"},
+                                    {testing::MakePng({.color = 0}), "1 channel"},
+                                    {MakeJpeg({}), "3 channels"}}) {
+    const Status status = plan.Apply(PaddedFile(file).span(), {}, *workspace, row.data(), times);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kUnimplemented);
+    EXPECT_EQ(status.error().cause,
+              std::string("an image of ") + count + ", where each must have 5");
+  }
+}
+
+TEST(Apply, ChannelsOf16BitsDoNotBecome8Unasked) {
+  const PaddedFile file(testing::MakePng({.color = 6, .bit_depth = 16}));
+  for (const Channels channels : {Channels::kRgb, Channels::kRgba, StoredChannels(4)}) {
+    PlanOptions options{.channels = channels};
+    const Plan plan = Plan::Compile({CenterCrop{48, 64}}, options).value();
+    MemoryBudget budget(64 << 20);
+    std::vector<uint8_t> row(plan.row_bytes());
+    StageTimes times;
+    const Status status =
+        plan.Apply(file.span(), {}, *plan.MakeWorkspace(budget), row.data(), times);
+    ASSERT_FALSE(status.ok()) << NameOf(channels);
+    EXPECT_EQ(status.error().code, Code::kUnimplemented);
+    EXPECT_EQ(status.error().cause, "a PNG of 16 bits a channel, of which 8 would be lost");
+    options.limits.accept_16_bits = true;
+    RowOf(Plan::Compile({CenterCrop{48, 64}}, options).value(), file);
+    options = {.dtype = DType::kU16, .channels = channels};
+    RowOf(Plan::Compile({CenterCrop{48, 64}}, options).value(), file);
+  }
+}
+
+// Decoded pixels have no alpha.
+TEST(Apply, DecodedPixelsBecomeRgba) {
+  const PaddedFile file(MakeJpeg({}));
+  const WholeImage image = DecodeWhole(file.span()).value();
+  const std::vector<Transform> list = {CenterCrop{30, 50}, RandomHorizontalFlip{1}};
+  for (const Channels channels : {Channels::kRgba, StoredChannels(3)}) {
+    const Plan plan = Plan::Compile(list, {.channels = channels}).value();
+    EXPECT_EQ(RowOf(plan, ViewOf(image)), RowOf(plan, file)) << NameOf(channels);
+  }
+  const Plan four = Plan::Compile(list, {.channels = StoredChannels(4)}).value();
+  MemoryBudget budget(64 << 20);
+  std::vector<uint8_t> row(four.row_bytes());
+  StageTimes times;
+  const Status status =
+      four.Apply(ViewOf(image), {}, *four.MakeWorkspace(budget), {.row = row.data()}, times);
+  EXPECT_EQ(status.error().cause, "an image of 3 channels, where each must have 4");
+}
+
+// What a workspace keeps is in the plan's reserve; a larger region is charged while it is decoded.
+TEST(Apply, MemoryOfOtherChannelsStaysWithinThePlan) {
+  const std::vector<Transform> list = {RandomResizedCrop{20, 20, {1, 1}, {1, 1}}};
+  const Plan rgb = Plan::Compile(list).value();
+  const Plan rgba = Plan::Compile(list, {.channels = Channels::kRgba}).value();
+  const Plan wide = Plan::Compile(list, {.dtype = DType::kU16}).value();
+  EXPECT_EQ(rgb.extra_bytes(), 0u);
+  const auto masked = [&](Channels channels) {
+    const PlanOptions options{.channels = channels, .pieces = {{}, {Piece::Kind::kMask, 0}}};
+    return Plan::Compile(list, options).value().extra_bytes();
+  };
+  EXPECT_EQ(masked(Channels::kRgba), masked(Channels::kRgb) + rgba.extra_bytes());
+  for (const Plan* plan : {&rgba, &wide}) {
+    for (const int side : {300, 900}) {
+      const PaddedFile file(testing::MakePng({.width = side, .height = side, .color = 6}));
+      MemoryBudget budget(64 << 20), of_rgb(64 << 20);
+      std::vector<uint8_t> row(plan->row_bytes());
+      StageTimes times;
+      const auto workspace = plan->MakeWorkspace(budget), plain = rgb.MakeWorkspace(of_rgb);
+      ASSERT_TRUE(rgb.Apply(file.span(), {}, *plain, row.data(), times).ok());
+      ASSERT_TRUE(plan->Apply(file.span(), {}, *workspace, row.data(), times).ok());
+      const uint64_t reserve = plan->extra_bytes() / 2;  // of one image at a time
+      EXPECT_LE(MemoryOf(*workspace), MemoryOf(*plain) + reserve) << side;
+      const uint64_t region =
+          uint64_t{6} * static_cast<uint64_t>(side) * static_cast<uint64_t>(side);
+      EXPECT_GT(budget.peak(), region) << side;
+      EXPECT_EQ(region > reserve, side == 900);
+    }
+  }
+  const PaddedFile large(testing::MakePng({.width = 900, .height = 900, .color = 6}));
+  MemoryBudget tight(4 << 20);
+  std::vector<uint8_t> row(rgba.row_bytes());
+  StageTimes times;
+  const Status status = rgba.Apply(large.span(), {}, *rgba.MakeWorkspace(tight), row.data(), times);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kResourceExhausted);
+  EXPECT_GE(status.error().wanted_bytes, uint64_t{8} * 900 * 900);
 }
 
 TEST(Apply, PropagatesDecodeErrors) {

@@ -391,11 +391,64 @@ TEST(Compile, RefusesMisplacedNormalize) {
   EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{}, Normalize{}}, DType::kF32),
               HasSubstr("transforms[1], Normalize: transforms[2], Normalize comes after it"));
   for (float bad : {0.0f, -1.0f, 1e-40f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
-    EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{{}, {1, bad, 1}}}, DType::kF32),
+    EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{{0, 0, 0}, {1, bad, 1}}}, DType::kF32),
                 HasSubstr("transforms[1], Normalize: std[1] = "));
   }
   EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{{0, 0, std::nanf("")}}}, DType::kF32),
               HasSubstr("mean[2] = nan"));
+}
+
+TEST(Compile, NormalizeHasANumberForEachChannelOrOneForAll) {
+  const auto refusal = [](const Normalize& normalize, Channels channels) -> std::string {
+    const PlanOptions options{.dtype = DType::kF32, .channels = channels};
+    const Result<Plan> plan = Plan::Compile({CenterCrop{5, 5}, normalize}, options);
+    return plan.ok() ? "" : plan.error().cause;
+  };
+  const Normalize one{{0.5F}, {0.25F}}, three{{0, 0, 0}, {1, 1, 1}}, four{{0, 0, 0, 0}, {1}};
+  for (const Channels channels :
+       {Channels::kGray, Channels::kRgb, Channels::kRgba, StoredChannels(1), StoredChannels(7)}) {
+    EXPECT_EQ(refusal(one, channels), "");
+    EXPECT_EQ(refusal(three, channels).empty(), CountOf(channels) <= 3) << NameOf(channels);
+    EXPECT_EQ(refusal(four, channels).empty(), CountOf(channels) == 4) << NameOf(channels);
+  }
+  for (const Channels channels : {Channels::kGray, StoredChannels(1)}) {
+    EXPECT_THAT(refusal(Normalize{{0.1F, 0.2F, 0.3F}, {1}}, channels),
+                HasSubstr("transforms[1], Normalize: mean differs by channel"));
+  }
+  EXPECT_EQ(refusal(three, Channels::kRgba),
+            "transforms[1], Normalize: it has numbers for 3 channels, and images have 4");
+  for (const Normalize& bad : {Normalize{{}, {1}}, Normalize{{0}, {}}, Normalize{{0, 0}, {1, 1, 1}},
+                               Normalize{std::vector<float>(65, 0.F), {1}}}) {
+    EXPECT_THAT(refusal(bad, Channels::kRgb), HasSubstr("transforms[1], Normalize: mean has "));
+  }
+}
+
+TEST(Compile, OtherChannelsAreOnlyMoved) {
+  const auto refusal = [](std::vector<Transform> list, Channels channels) -> std::string {
+    const Result<Plan> plan = Plan::Compile(std::move(list), {.channels = channels});
+    return plan.ok() ? "" : plan.error().ToString();
+  };
+  for (const Channels channels : {Channels::kRgba, StoredChannels(4), StoredChannels(13)}) {
+    EXPECT_EQ(
+        refusal({Pad{{1, 2, 3, 4}}, RandomResizedCrop{9, 9}, RandomHorizontalFlip{}}, channels),
+        "");
+    const std::string with = "it does not compute with channels \"" + NameOf(channels) + "\"";
+    const std::vector<Transform> others = {
+        ColorJitter{},           RandomGrayscale{}, RandomInvert{}, GaussianBlur{3, 3},
+        RandomRotation{{-9, 9}}, RandomErasing{},   PadTo{20, 20}};
+    for (const Transform& other : others) {
+      EXPECT_THAT(refusal({RandomResizedCrop{9, 9}, other}, channels),
+                  AllOf(HasSubstr(std::string("transforms[1], ") + NameOf(other) + ": " + with),
+                        HasSubstr("\"rgb\" or \"gray\"")));
+    }
+    EXPECT_THAT(refusal({Pad{{1, 1, 1, 1}, {5, 6, 7}}, CenterCrop{9, 9}}, channels),
+                HasSubstr("transforms[0], Pad: " + with));
+  }
+  EXPECT_THAT(refusal({CenterCrop{9, 9}}, Channels::kUnchanged), HasSubstr("have one shape"));
+  const Error views =
+      Plan::CompileViews({{CenterCrop{9, 9}}, {CenterCrop{8, 8}}}, {.channels = Channels::kRgba})
+          .error();
+  EXPECT_THAT(views.cause, HasSubstr("have one view"));
 }
 
 TEST(Compile, RefusesUnsupportedTypes) {

@@ -77,6 +77,37 @@ TEST_P(EachWebpKind, RandomRegionsEqualTheFullDecode) {
   }
 }
 
+// DecodeUnchanged keeps alpha where there is any, and writes no other byte.
+TEST_P(EachWebpKind, UnchangedRegionsHaveTheirAlpha) {
+  RandomStream random({6, 0, GetParam()}, 0);
+  for (int round = 0; round < testing::Effort(60); ++round) {
+    WebpOptions options = WebpKinds()[GetParam()];
+    options.width = 1 + static_cast<int>(random.Below(100));
+    options.height = 1 + static_cast<int>(random.Below(100));
+    options.seed = random.Below(1 << 30);
+    const std::vector<uint8_t> webp = Padded(MakeWebp(options));
+    const std::vector<uint8_t> whole = DecodeWholeWebpRgba(testing::Unpadded(webp)).value();
+    const ImageInfo info = decoder_.Open(testing::Unpadded(webp)).value();
+    const bool all = round % 3 == 0;
+    const Rect region =
+        all ? Rect{0, 0, info.size.width, info.size.height} : RandomRegion(info.size, random);
+    const size_t channels = info.alpha ? 4 : 3;
+    ASSERT_TRUE(info.alpha || !options.alpha);
+    std::vector<uint8_t> pixels(
+        channels * static_cast<size_t>(region.width) * static_cast<size_t>(region.height) + 1,
+        0x5A);
+    const Status status = decoder_.DecodeUnchanged(region, pixels.data());
+    ASSERT_TRUE(status.ok()) << status.error().ToString();
+    ASSERT_EQ(pixels.back(), 0x5A);
+    for (size_t i = 0; i + 1 < pixels.size(); ++i) {
+      const auto pixel = static_cast<int>(i / channels);
+      const int x = region.x + pixel % region.width, y = region.y + pixel / region.width;
+      const auto at = static_cast<size_t>(y * info.size.width + x);
+      ASSERT_EQ(pixels[i], whole[at * 4 + i % channels]) << round << " " << i;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Webp, EachWebpKind, ::testing::Range<size_t>(0, 11));
 
 }  // namespace

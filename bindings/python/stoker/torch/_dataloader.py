@@ -110,7 +110,7 @@ class DataLoader:
         rank: int | None = None,
         world: int | None = None,
         remainder: str = "pad",
-        channels: str = "rgb",
+        channels: str | int = "rgb",
         exif_orientation: bool = True,
         geometry: bool = False,
         max_pixels: int = 268435456,

@@ -106,7 +106,7 @@ def _corners(boxes: Ragged[torch.Tensor], box_format: str) -> Ragged[torch.Tenso
 
 def _channels_first(images: Any) -> torch.Tensor:
     shape = tuple(getattr(images, "shape", ()))
-    for channels in (3, 1) if len(shape) == 4 else ():
+    for channels in (3, 1, 4) if len(shape) == 4 else ():
         if shape[1] == channels:
             return images
         if shape[3] == channels:
