@@ -23,15 +23,15 @@ namespace {
 
 // The extensions of torchvision's ImageFolder, Keras' .gif, and those of further formats that are
 // decoded.
-constexpr std::array<std::string_view, 21> kExtensions = {
+constexpr std::array<std::string_view, 22> kExtensions = {
     ".jpg",  ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif", ".avif",
-    ".heic", ".heif", ".hif", ".jp2", ".j2k", ".j2c", ".jpc", ".dib",  ".pnm",  ".pbm"};
+    ".heic", ".heif", ".hif", ".jp2", ".j2k", ".j2c", ".jpc", ".dib",  ".pnm",  ".pbm", ".ico"};
 
 // Extensions of other image formats, and rare ones of JPEG. torchvision does not list these either.
-constexpr std::array<std::string_view, 28> kSkipped = {
-    ".apng", ".jxl", ".jxr",  ".wdp", ".jpf", ".jpx", ".jpe", ".jif", ".jfi", ".jfif",
-    ".ico",  ".svg", ".svgz", ".psd", ".exr", ".tga", ".dds", ".pam", ".pfm", ".qoi",
-    ".pcx",  ".dng", ".cr2",  ".cr3", ".nef", ".arw", ".rw2", ".raf"};
+constexpr std::array<std::string_view, 27> kSkipped = {
+    ".apng", ".jxl", ".jxr",  ".wdp", ".jpf", ".jpx", ".jpe", ".jif", ".jfi",
+    ".jfif", ".svg", ".svgz", ".psd", ".exr", ".tga", ".dds", ".pam", ".pfm",
+    ".qoi",  ".pcx", ".dng",  ".cr2", ".cr3", ".nef", ".arw", ".rw2", ".raf"};
 
 Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) {
   return Error{.code = Code::kInvalidArgument,

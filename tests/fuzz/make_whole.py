@@ -40,6 +40,9 @@ def convert(name, *options, mode="RGB"):
 
 for mode in ("1", "L", "P", "RGB", "RGBA"):
     save(f"{mode}.bmp", mode)
+for mode in ("1", "P", "RGB", "RGBA"):
+    save(f"{mode}.ico", mode, sizes=[SIZE, (9, 6)], bitmap_format="bmp")
+save("png.ico", "RGBA", sizes=[SIZE])
 for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I16"):
     save(f"{mode}.tif", mode)
 for compression in ("tiff_lzw", "tiff_adobe_deflate", "packbits", "jpeg", "group4"):

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "transforms/whole/format.h"
+
 namespace stoker {
 
 ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
@@ -29,6 +31,12 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
       !IsPng(format_) && format_ != ImageFormat::kPackedMask && format_ != ImageFormat::kUnknown;
   if (IsMask(meaning) && other) {
     return NoMask(std::string("has the format ") + NameOf(format_), 0);
+  }
+  if (format_ == ImageFormat::kIco) {
+    if (const auto png = whole::PngIn(bytes); !png.empty()) {
+      format_ = ImageFormat::kPng;
+      bytes = png;
+    }
   }
   switch (format_) {
     case ImageFormat::kJpeg:

@@ -34,7 +34,8 @@ class ImageDecoder {
   // the image is decoded. Errors have an offset: DataLoss for damaged or truncated files and for
   // files that are not images; Unimplemented for formats and variants that stoker does not support;
   // ResourceExhausted beyond a limit. For a mask: Unimplemented for all but a PNG with one channel
-  // of at most 8 bits, or a packed one, whose rows are then kGray.
+  // of at most 8 bits, or a packed one, whose rows are then kGray. The PNG in an ICO is decoded as
+  // one, and the offsets of its errors count from its beginning.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes,
                          PixelMeaning meaning = PixelMeaning::kColour);
 

@@ -13,6 +13,8 @@ const Format* Any(ImageFormat format) {
       return &kGif;
     case ImageFormat::kHeic:
       return &kHeic;
+    case ImageFormat::kIco:
+      return &kIco;
     case ImageFormat::kJpeg2000:
       return &kJp2;
     case ImageFormat::kPnm:
@@ -60,7 +62,8 @@ Status CheckSame(ImageFormat format, const Header& first, const Header& again) {
 }
 
 std::string WithArticle(ImageFormat format) {
-  return (format == ImageFormat::kAvif ? "an " : "a ") + std::string(NameOf(format));
+  const bool vowel = format == ImageFormat::kAvif || format == ImageFormat::kIco;
+  return (vowel ? "an " : "a ") + std::string(NameOf(format));
 }
 
 Error Unsupported(ImageFormat format, const std::string& what, uint64_t offset) {

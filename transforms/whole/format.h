@@ -1,6 +1,6 @@
 // The formats that are decoded whole, row by row and without a crop index: by a library of the
-// machine, loaded when the first image of the format comes, or by a small parser here (BMP, PNM).
-// Each format is a file with a Format; WholeDecoder has what they share.
+// machine, loaded when the first image of the format comes, or by a small parser here (BMP, ICO,
+// PNM). Each format is a file with a Format; WholeDecoder has what they share.
 //
 // A new format: its file with a Format, a line in format.cc, and in CMakeLists.txt the library's
 // headers, without which `NAME_absent.cc` takes its place.
@@ -57,8 +57,12 @@ struct Format {
 const Format* FormatOf(ImageFormat format);
 
 // One for each file of this folder.
-extern const Format kAvif, kBmp, kGif, kHeic, kJp2, kPnm, kTiff;
+extern const Format kAvif, kBmp, kGif, kHeic, kIco, kJp2, kPnm, kTiff;
 inline constexpr Format kAbsent{};
+
+// Returns the bytes from the PNG on that is the largest image of an ICO, which kIco does not
+// decode; empty if that is a bitmap.
+std::span<const uint8_t> PngIn(std::span<const uint8_t> ico);
 
 Error Damaged(ImageFormat format, const std::string& cause, uint64_t offset = 0);
 Error Truncated(ImageFormat format, uint64_t offset = 0);

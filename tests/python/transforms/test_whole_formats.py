@@ -1,7 +1,9 @@
 """Formats that are decoded whole, as Pillow and their own programs write them: the pixels are Pillow's."""
 
 import io
+import itertools
 import shutil
+import struct
 import subprocess
 
 import numpy as np
@@ -79,6 +81,44 @@ def test_tiff_jpeg():
     data = encoded(image_of("RGB", (131, 97)), "TIFF", compression="jpeg", quality=90)
     with Image.open(io.BytesIO(data)) as image:
         assert np.abs(decoded(data).astype(int) - np.asarray(image.convert("RGB"))).max() <= 2
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA"])
+@pytest.mark.parametrize("kind", ["bmp", "png"])
+def test_icons(kind, mode, size):
+    """Pillow gives a bitmap alpha, from its mask or its pixels."""
+    sizes = [size, (max(1, size[0] // 2), max(1, size[1] // 2))]
+    data = bytearray(encoded(image_of(mode, size), "ICO", sizes=sizes, bitmap_format=kind))
+    if kind == "bmp" and mode != "RGBA":
+        length, offset = struct.unpack_from("<2I", data, 6 + 16 * (data[4] - 1) + 8)  # the larger one is last
+        mask = (size[0] + 31) // 32 * 4 * size[1]
+        rng = np.random.default_rng(1)
+        data[offset + length - mask : offset + length] = rng.bytes(mask)
+    with Image.open(io.BytesIO(data)) as icon:
+        wanted = np.asarray(icon.convert("RGBA"))
+    np.testing.assert_array_equal(decoded(bytes(data), mode="rgba"), wanted)
+    np.testing.assert_array_equal(decoded(bytes(data)), wanted[..., :3])
+    if size != (1, 1):
+        with pytest.raises(stoker.ResourceExhaustedError, match="more than the limit"):
+            stoker.decode_image(bytes(data), max_pixels=size[0] * size[1] - 1)
+
+
+def test_the_largest_icon_of_fewest_bits():
+    """As Pillow takes it; the directory's order does not matter."""
+    images = [(image_of("RGB", (16, 16), seed), kind) for seed, kind in enumerate(("bmp", "png", "bmp"))]
+    images += [(image_of("P", (16, 16), 3), "bmp"), (image_of("RGBA", (8, 24), 4), "bmp")]
+    entries = []
+    for image, kind in images:
+        data = encoded(image, "ICO", sizes=[image.size], bitmap_format=kind)
+        entries.append((data[6:18], data[22:]))
+    for order in itertools.permutations(entries):
+        at, directory, body = 6 + 16 * len(order), b"", b""
+        for entry, content in order:
+            directory += entry + struct.pack("<I", at + len(body))
+            body += content
+        data = struct.pack("<3H", 0, 1, len(order)) + directory + body
+        expect_pillows(data)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -594,6 +594,56 @@ TEST(WholeDecoder, BitFieldsOfABmp) {
   }
 }
 
+// At offset 0 the directory is a bitmap of 40 × 1 pixels, whose mask begins there, too; at 14 it is
+// taken for a BMP's.
+TEST(WholeDecoder, RefusesAnIconInsideOfItsDirectory) {
+  for (const uint32_t at : {0u, 14u, 6u + 16 * 40 - 1}) {
+    std::vector<uint8_t> icon(70'000);
+    PutNumber(icon, 2, 1, 2);
+    PutNumber(icon, 4, 40, 2);
+    icon[6 + 2] = 2;            // colours
+    PutNumber(icon, 14, 8, 4);  // bytes
+    PutNumber(icon, 18, at, 4);
+    if (at != 0) {
+      const std::vector<uint8_t> bmp = BmpHeader(33, 24, 0, 4096);
+      std::copy(bmp.begin() + 14, bmp.end(), icon.begin() + at);
+      PutNumber(icon, 18, at, 4);
+    }
+    WholeDecoder decoder;
+    const Result<ImageInfo> info = decoder.Open(icon, ImageFormat::kIco);
+    ASSERT_FALSE(info.ok()) << at;
+    EXPECT_NE(info.error().cause.find("inside of its directory"), std::string::npos)
+        << info.error().ToString();
+  }
+}
+
+// Each byte of the rows is written, with alpha of the mask or of the pixels.
+TEST(WholeDecoder, WritesEachByteOfAnIcon) {
+  for (const uint64_t bits : {24u, 32u}) {
+    std::vector<uint8_t> icon(6 + 16);
+    PutNumber(icon, 2, 1, 2);
+    PutNumber(icon, 4, 1, 2);
+    std::vector<uint8_t> bmp = BmpHeader(6, bits, 0, 6 * 32);
+    PutNumber(bmp, 22, 6, 4);  // 3 rows of pixels, 3 of the mask
+    icon[6] = 6, icon[7] = 3;
+    PutNumber(icon, 12, bits, 2);
+    PutNumber(icon, 14, bmp.size() - 14, 4);
+    PutNumber(icon, 18, icon.size(), 4);
+    icon.insert(icon.end(), bmp.begin() + 14, bmp.end());
+    WholeDecoder decoder;
+    const Result<ImageInfo> info = decoder.Open(icon, ImageFormat::kIco);
+    ASSERT_TRUE(info.ok()) << info.error().ToString();
+    ASSERT_EQ(info->size, (ImageSize{6, 3}));
+    std::vector<uint8_t> first(6 * 3 * 4, 0x5A), second(6 * 3 * 4, 0xA5);
+    for (std::vector<uint8_t>* pixels : {&first, &second}) {
+      ASSERT_TRUE(decoder.Open(icon, ImageFormat::kIco).ok());
+      ASSERT_TRUE(decoder.DecodeUnchanged({0, 0, 6, 3}, pixels->data()).ok());
+    }
+    EXPECT_EQ(first, second) << bits;
+    EXPECT_EQ(first[3], bits == 32 ? 0 : 255);
+  }
+}
+
 // Runs of 2 bytes and 255 pixels in rows of 2.
 TEST(WholeDecoder, RunsOfABmpEndWithTheRow) {
   std::vector<uint8_t> bmp = BmpHeader(2, 8, 1, 1024);
