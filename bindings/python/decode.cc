@@ -15,6 +15,7 @@
 #include "bindings/c/loader_spec.h"
 #include "bindings/python/batches/arrays.h"
 #include "bindings/python/errors.h"
+#include "bindings/python/held_input.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "core/system/machine.h"
@@ -33,30 +34,6 @@ py::object ToArray(Result<DecodedArray>&& decoded) {
 namespace {
 
 using Region = std::array<int, 4>;  // top, left, height, width
-
-// The bytes of an image, held from the conversion to the end of the decoding; or a path.
-class HeldInput {
- public:
-  // `image`: a buffer of contiguous bytes, or if `is_path` the bytes of a path.
-  HeldInput(const py::handle& image, bool is_path) {
-    if (PyObject_GetBuffer(image.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw py::error_already_set();
-    const auto size = static_cast<size_t>(buffer_.len);
-    if (is_path) {
-      input_.path.assign(static_cast<const char*>(buffer_.buf), size);
-    } else {
-      input_.bytes = {static_cast<const uint8_t*>(buffer_.buf), size};
-    }
-  }
-  ~HeldInput() { PyBuffer_Release(&buffer_); }
-  HeldInput(const HeldInput&) = delete;
-  HeldInput& operator=(const HeldInput&) = delete;
-
-  const EncodedInput& input() const { return input_; }
-
- private:
-  Py_buffer buffer_{};
-  EncodedInput input_;
-};
 
 // The transforms of `spec`: one Resize, or none.
 // `mode`: an index into the modes of stoker/_decode.py.
@@ -77,9 +54,6 @@ class DecodersHandle {
  public:
   DecodersHandle(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> memory)
       : pool_(limits, std::move(memory)) {}
-  ~DecodersHandle() { Release({}, runtime_); }
-  DecodersHandle(const DecodersHandle&) = delete;
-  DecodersHandle& operator=(const DecodersHandle&) = delete;
 
   py::object One(const py::object& image, bool is_path, const ArrayRequest& request,
                  const std::optional<Region>& region) {
@@ -92,27 +66,13 @@ class DecodersHandle {
     return ToArray(std::move(array));
   }
 
-  // `images`: pairs of an image and whether it is a path.
-  py::list All(const std::vector<std::pair<py::object, bool>>& images, const ArrayRequest& request,
+  py::list All(const GivenImages& images, const ArrayRequest& request,
                const std::optional<Region>& region, const RuntimeHandle& runtime) {
-    std::vector<std::unique_ptr<HeldInput>> held;
-    std::vector<EncodedInput> inputs;
-    for (const auto& [image, is_path] : images) {
-      held.push_back(std::make_unique<HeldInput>(image, is_path));
-      inputs.push_back(held.back()->input());
-    }
-    std::shared_ptr<Runtime> used = runtime.runtime;
-    Result<std::vector<DecodedArray>> arrays = [&]() -> Result<std::vector<DecodedArray>> {
-      const WithoutGil released;
-      if (used == nullptr) {
-        Result<std::shared_ptr<Runtime>> usual = Runtime::Default();
-        if (!usual.ok()) return std::move(usual).error();
-        used = *std::move(usual);
-      }
-      return pool_.DecodeAll(inputs, region ? In(request, *region) : request, *used, OnSignals());
-    }();
-    if (runtime.runtime == nullptr && used != nullptr) KeepRuntime(std::move(used));
-    if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal's handler raised
+    const HeldInputs held(images);
+    const ArrayRequest of_part = region ? In(request, *region) : request;
+    auto arrays = runtime_.Run<std::vector<DecodedArray>>(runtime, [&](Runtime& used) {
+      return pool_.DecodeAll(held.inputs(), of_part, used, OnSignals());
+    });
     py::list all;
     for (DecodedArray& array : Value(std::move(arrays))) all.append(ToArray(std::move(array)));
     return all;
@@ -124,15 +84,8 @@ class DecodersHandle {
     return request;
   }
 
-  // Keeps the Runtime, so that its threads need not start again for the next call. With the GIL
-  // held, which no other thread has at a fork: a lock could stay taken in the child.
-  void KeepRuntime(std::shared_ptr<Runtime> runtime) {
-    std::swap(runtime_, runtime);
-    Release({}, runtime);
-  }
-
   DecoderPool pool_;
-  std::shared_ptr<Runtime> runtime_;
+  KeptRuntime runtime_;
 };
 
 }  // namespace

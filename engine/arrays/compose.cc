@@ -13,6 +13,7 @@
 #include "engine/arrays/decoder_pool.h"
 #include "engine/arrays/encoded_input.h"
 #include "engine/arrays/idle_workers.h"
+#include "io/readers/reader.h"
 #include "transforms/array/array_decoder.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/row/pad_batch.h"

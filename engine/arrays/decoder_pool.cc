@@ -1,16 +1,14 @@
 #include "engine/arrays/decoder_pool.h"
 
 #include <array>
-#include <atomic>
-#include <condition_variable>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "core/memory/buffer.h"
 #include "core/result/try.h"
-#include "engine/runtime/executor.h"
+#include "engine/arrays/shared_work.h"
 #include "engine/runtime/runtime.h"
+#include "io/readers/reader.h"
 
 namespace stoker {
 
@@ -83,110 +81,12 @@ class DecoderPool::Worker {
   std::array<Lane, 2> lane_;
 };
 
-// The images of one DecodeAll. It lives until all its tasks have ended.
-class DecoderPool::Work {
- public:
-  Work(DecoderPool& pool, std::span<const EncodedInput> inputs, const ArrayRequest& request)
-      : inputs(inputs), request(request), arrays(inputs.size()), pool_(pool) {}
-
-  // Returns the next image; none when there are no more or one has failed.
-  std::optional<size_t> Next() {
-    if (stop_.load(std::memory_order_relaxed)) return std::nullopt;
-    const size_t image = next_.fetch_add(1, std::memory_order_relaxed);
-    if (image >= inputs.size()) return std::nullopt;
-    return image;
-  }
-
-  // Images are begun in order: all before a failed one are finished, too. One that found no room
-  // next to the others is decoded again after them.
-  void Fail(size_t image, Error error) {
-    stop_ = true;
-    const std::lock_guard lock(mutex_);
-    if (error.wanted_bytes != 0) {
-      postponed_.push_back(image);
-    } else {
-      FailFor(image, std::move(error));
-    }
-  }
-
-  Result<std::vector<DecodedArray>> Run(Executor& executor, const Interrupt& interrupt) {
-    bool interrupted = false;
-    do {
-      stop_ = false;
-      tasks_ = std::min(inputs.size(), static_cast<size_t>(executor.concurrency()));
-      for (size_t task = tasks_; task > 0; --task) executor.Submit({&RunTask, this, 0});
-      interrupted = Wait(interrupt);
-      if (!interrupted) DecodePostponed();
-    } while (!interrupted && !failed_ && next_ < inputs.size());
-    if (failed_) return DescribeError();
-    if (interrupted) return Error{Code::kCancelled, "decoding was interrupted"};
-    return std::move(arrays);
-  }
-
-  const std::span<const EncodedInput> inputs;
+// The images of one DecodeAll.
+struct DecoderPool::Work {
+  std::span<const EncodedInput> inputs;
   const ArrayRequest& request;
   std::vector<DecodedArray> arrays;
-
- private:
-  void FailFor(size_t image, Error error) {
-    if (failed_ && *failed_ < image) return;
-    failed_ = image;
-    error_ = std::move(error);
-  }
-
-  // Decodes images without the others, once no task is left.
-  void DecodePostponed() {
-    for (const size_t image : postponed_) {
-      if (failed_ && *failed_ < image) continue;
-      Result<DecodedArray> array = pool_.Decode(inputs[image], request);
-      if (array.ok()) {
-        arrays[image] = *std::move(array);
-      } else {
-        FailFor(image, std::move(array).error());
-      }
-    }
-    postponed_.clear();
-  }
-
-  static void RunTask(void* context, uint32_t /*argument*/, int /*worker*/) {
-    auto& work = *static_cast<Work*>(context);
-    work.pool_.idle_.Lend()->Run(work);
-    const std::lock_guard lock(work.mutex_);  // until after the notification: `work` dies then
-    --work.tasks_;
-    work.ended_.notify_one();
-  }
-
-  // Returns whether it was interrupted.
-  bool Wait(const Interrupt& interrupt) {
-    bool interrupted = false;
-    std::unique_lock lock(mutex_);
-    while (!ended_.wait_for(lock, kInterruptInterval, [this] { return tasks_ == 0; })) {
-      if (interrupted || !interrupt) continue;
-      lock.unlock();
-      interrupted = interrupt();
-      lock.lock();
-      if (interrupted) stop_ = true;
-    }
-    return interrupted;
-  }
-
-  Error DescribeError() {
-    Error error = std::move(error_);
-    if (inputs[*failed_].path.empty()) {
-      error.cause = "images[" + std::to_string(*failed_) + "]: " + error.cause;
-    }
-    return error;
-  }
-
-  DecoderPool& pool_;
-  std::atomic<size_t> next_{0};
-  std::atomic<bool> stop_{false};
-  std::mutex mutex_;  // guards the members below
-  std::condition_variable ended_;
-  size_t tasks_ = 0;
-  std::vector<size_t> postponed_;
-  std::optional<size_t> failed_;
-  Error error_;
+  SharedWork shared;
 };
 
 void DecoderPool::Worker::Run(Work& work) {
@@ -212,7 +112,7 @@ void DecoderPool::Worker::Run(Work& work) {
 
 // Begins an image, and ends it if it cannot be decoded in pieces. Returns false if there is none.
 bool DecoderPool::Worker::Begin(Work& work, Lane& lane) {
-  const std::optional<size_t> image = work.Next();
+  const std::optional<size_t> image = work.shared.Next();
   if (!image) return false;
   lane.image = image;
   Status status = lane.Start(work.inputs[*image], work.request, work.arrays[*image]);
@@ -224,7 +124,7 @@ bool DecoderPool::Worker::Begin(Work& work, Lane& lane) {
 
 void DecoderPool::Worker::End(Work& work, Lane& lane, Status status) {
   const size_t image = *std::exchange(lane.image, std::nullopt);
-  if (!status.ok()) work.Fail(image, std::move(status).error());
+  if (!status.ok()) work.shared.Fail(image, std::move(status).error());
 }
 
 DecoderPool::DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget)
@@ -246,8 +146,15 @@ Result<std::vector<DecodedArray>> DecoderPool::DecodeAll(std::span<const Encoded
                                                          Runtime& runtime,
                                                          const Interrupt& interrupt) {
   TRY(runtime.CheckProcess());
-  Work work(*this, inputs, request);
-  return work.Run(runtime.executor(), interrupt);
+  Work work{inputs, request, std::vector<DecodedArray>(inputs.size()),
+            SharedWork(
+                inputs.size(), [&] { idle_.Lend()->Run(work); },
+                [&](size_t image) -> Status {
+                  ASSIGN_OR_RETURN(work.arrays[image], Decode(inputs[image], request));
+                  return {};
+                })};
+  TRY(work.shared.Run(runtime.executor(), interrupt));
+  return std::move(work.arrays);
 }
 
 }  // namespace stoker

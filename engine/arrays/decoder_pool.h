@@ -50,7 +50,7 @@ class DecoderPool {
 
  private:
   class Worker;
-  class Work;
+  struct Work;
 
   const DecodeLimits limits_;
   const std::shared_ptr<MemoryBudget> budget_;

@@ -6,9 +6,10 @@
 #include <string>
 
 #include "core/result/result.h"
-#include "io/readers/reader.h"
 
 namespace stoker {
+
+struct ReadRequest;
 
 struct EncodedInput {
   std::span<const uint8_t> bytes;
