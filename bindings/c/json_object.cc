@@ -1,8 +1,10 @@
 #include "bindings/c/json_object.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 namespace stoker {
@@ -63,6 +65,35 @@ struct JsonObject::State {
     return number.get<double>();
   }
 
+  // Reads a list of values.size() integers.
+  void ReadIntegers(const char* key, const Json& list, std::span<int> values, int low, int high) {
+    const std::string must = "; it must be a list of " + std::to_string(values.size()) +
+                             " integers from " + std::to_string(low) + " to " +
+                             std::to_string(high);
+    if (!list.is_array() || list.size() != values.size()) {
+      return Fail(key, "is " + DisplayText(list) + must);
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Json& element = list[i];
+      const bool fits = element.is_number_unsigned()
+                            ? element.get<uint64_t>() <= static_cast<uint64_t>(high)
+                            : element.is_number_integer() && element.get<int64_t>() <= high;
+      if (!fits || element.get<int64_t>() < low) {
+        return Fail(key, "holds " + DisplayText(element) + must);
+      }
+      values[i] = element.get<int>();
+    }
+  }
+
+  // Returns the list of a key; null if it is missing, or longer than `most`, which fails.
+  const Json* ListOf(const char* key, size_t most, const char* elements) {
+    const Json* list = Find(key);
+    if (list == nullptr || (list->is_array() && list->size() <= most)) return list;
+    Fail(key, "is " + DisplayText(*list) + "; it must be a list of at most " +
+                  std::to_string(most) + " " + elements);
+    return nullptr;
+  }
+
   // Reads the elements of a list of values.size() numbers.
   void ReadNumbers(const char* key, const Json& list, std::span<double> values,
                    const std::string& must) {
@@ -81,10 +112,18 @@ JsonObject::JsonObject(JsonObject&&) noexcept = default;
 Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& what) {
   auto state = std::make_unique<State>();
   bool too_deep = false;
+  std::array<std::set<std::string>, kDeepest + 2> keys;  // of the open object of each depth
+  std::optional<std::string> twice;
   // Copying and comparing values is recursive; parsing is not.
-  const auto shallow = [&too_deep](int depth, Json::parse_event_t, const Json&) {
+  const auto shallow = [&](int depth, Json::parse_event_t event, const Json& key) {
     too_deep = too_deep || depth > kDeepest;
-    return !too_deep;
+    if (too_deep) return false;
+    const auto level = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start) keys[level + 1].clear();
+    if (event == Json::parse_event_t::key && !keys[level].insert(key.get<std::string>()).second) {
+      twice = DisplayText(key);
+    }
+    return true;
   };
   try {
     state->value = Json::parse(text.begin(), text.end(), shallow);
@@ -98,6 +137,7 @@ Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& w
     return Error{Code::kInvalidArgument, what + " has lists or objects more than " +
                                              std::to_string(kDeepest) + " levels deep"};
   }
+  if (twice) return Error{Code::kInvalidArgument, what + " has the key " + *twice + " twice"};
   if (!state->value.is_object()) {
     return Error{Code::kInvalidArgument,
                  what + " is " + DisplayText(state->value) + "; it must be an object"};
@@ -105,11 +145,18 @@ Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& w
   return JsonObject(std::move(state));
 }
 
+void JsonObject::Replace(const JsonObject& others) { state_->value.update(others.state_->value); }
+
 bool JsonObject::Has(const char* key) const { return state_->value.contains(key); }
 
 bool JsonObject::IsNull(const char* key) {
   const Json* read = state_->Find(key);
   return read != nullptr && read->is_null();
+}
+
+bool JsonObject::IsObject(const char* key) const {
+  const auto found = state_->value.find(key);
+  return found != state_->value.end() && found->is_object();
 }
 
 void JsonObject::RequireKey(const char* key) {
@@ -186,44 +233,31 @@ void JsonObject::Numbers(const char* key, std::span<double> values) {
 }
 
 void JsonObject::Numbers(const char* key, std::vector<double>& values, size_t most) {
-  const Json* read = state_->Find(key);
+  const Json* read = state_->ListOf(key, most, "numbers");
   if (read == nullptr) return;
-  const std::string must = "a list of at most " + std::to_string(most) + " numbers";
-  if (!read->is_array() || read->size() > most) {
-    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be " + must);
-  }
   values.resize(read->size());
-  state_->ReadNumbers(key, *read, values, must);
+  state_->ReadNumbers(key, *read, values, "a list of at most " + std::to_string(most) + " numbers");
 }
 
 void JsonObject::Integers(const char* key, std::span<int> values, int low, int high) {
   const Json* read = state_->Find(key);
+  if (read != nullptr) state_->ReadIntegers(key, *read, values, low, high);
+}
+
+void JsonObject::IntegerPairs(const char* key, std::vector<std::array<int, 2>>& pairs, int low,
+                              int high, size_t most) {
+  const Json* read = state_->ListOf(key, most, "pairs of integers");
   if (read == nullptr) return;
-  const std::string must = "; it must be a list of " + std::to_string(values.size()) +
-                           " integers from " + std::to_string(low) + " to " + std::to_string(high);
-  if (!read->is_array() || read->size() != values.size()) {
-    return state_->Fail(key, "is " + DisplayText(*read) + must);
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Json& element = (*read)[i];
-    const bool fits = element.is_number_unsigned()
-                          ? element.get<uint64_t>() <= static_cast<uint64_t>(high)
-                          : element.is_number_integer() && element.get<int64_t>() <= high;
-    if (!fits || element.get<int64_t>() < low) {
-      return state_->Fail(key, "holds " + DisplayText(element) + must);
-    }
-    values[i] = element.get<int>();
+  pairs.resize(read->size());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    state_->ReadIntegers(key, (*read)[i], pairs[i], low, high);
   }
 }
 
 void JsonObject::Integers(const char* key, std::vector<int>& values, int low, int high,
                           size_t most) {
-  const Json* read = state_->Find(key);
+  const Json* read = state_->ListOf(key, most, "integers");
   if (read == nullptr) return;
-  if (!read->is_array() || read->size() > most) {
-    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be a list of at most " +
-                                 std::to_string(most) + " integers");
-  }
   values.resize(read->size());
   Integers(key, std::span(values), low, high);
 }
@@ -243,13 +277,8 @@ JsonObject JsonObject::Object(const char* key) {
 
 std::vector<JsonObject> JsonObject::Objects(const char* key, size_t most) {
   std::vector<JsonObject> objects;
-  const Json* read = state_->Find(key);
+  const Json* read = state_->ListOf(key, most, "objects");
   if (read == nullptr) return objects;
-  if (!read->is_array() || read->size() > most) {
-    state_->Fail(key, "is " + DisplayText(*read) + "; it must be a list of at most " +
-                          std::to_string(most) + " objects");
-    return objects;
-  }
   for (size_t i = 0; i < read->size(); ++i) {
     const Json& element = (*read)[i];
     auto inner = std::make_unique<State>();

@@ -1,6 +1,7 @@
 // JsonObject: reads a JSON object strictly. Private to bindings/c.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,15 +20,21 @@ namespace stoker {
 // Missing keys leave the value unchanged, unless they are required.
 class JsonObject {
  public:
-  // InvalidArgument if the text is not JSON, or not an object. `what`: its name in messages.
+  // InvalidArgument if the text is not JSON, not an object, too deep, or has a key twice. `what`:
+  // its name in messages.
   static Result<JsonObject> Parse(std::string_view text, const std::string& what);
 
   ~JsonObject();
   JsonObject(JsonObject&&) noexcept;
 
+  // Adds the keys of another object, whose values replace those that are there. Call before
+  // reading.
+  void Replace(const JsonObject& others);
+
   void RequireKey(const char* key);
   bool Has(const char* key) const;
   bool IsNull(const char* key);  // reads null; returns false if the key is missing, or has a value
+  bool IsObject(const char* key) const;
 
   // Integers in [low, high].
   template <typename T>
@@ -44,6 +51,10 @@ class JsonObject {
   void Numbers(const char* key, std::vector<double>& values, size_t most);   // of any length
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
   void Integers(const char* key, std::vector<int>& values, int low, int high, size_t most);
+
+  // Reads a list of at most `most` pairs.
+  void IntegerPairs(const char* key, std::vector<std::array<int, 2>>& pairs, int low, int high,
+                    size_t most);
 
   // Returns a nested object, which is empty if the key is missing.
   JsonObject Object(const char* key);

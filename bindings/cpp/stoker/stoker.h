@@ -9,10 +9,12 @@
 
 static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++20");
 
+#include "bindings/c/processor_config.h"
 #include "core/batch/batch.h"
 #include "core/result/result.h"
 #include "engine/arrays/compose.h"
 #include "engine/arrays/decode_image.h"
+#include "engine/arrays/processor.h"
 #include "engine/loader/loader.h"
 #include "engine/map/map_function.h"
 #include "engine/metrics/stats.h"

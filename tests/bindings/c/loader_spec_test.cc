@@ -40,8 +40,8 @@ Result<LoaderOptions> Parse(const std::string& text) {
 
 // Returns a good spec with the keys in `more`: R"("seed": 1)".
 std::string With(const std::string& more) {
-  return R"({"source": {"kind": "arrays"}, "batch_size": 4)" + (more.empty() ? "" : ", " + more) +
-         "}";
+  const std::string size = more.find("batch_size") == more.npos ? R"(, "batch_size": 4)" : "";
+  return R"({"source": {"kind": "arrays"})" + size + (more.empty() ? "" : ", " + more) + "}";
 }
 
 std::string WithTransform(const std::string& transform) {

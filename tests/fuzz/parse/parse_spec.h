@@ -1,5 +1,5 @@
-// The function that the loader spec's fuzzer runs on an input; the replay test runs it on the
-// corpus.
+// The function that the fuzzer of loader specs and of processors' configurations runs on an input;
+// the replay test runs it on the corpus.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace stoker::testing {
 
-// Parses, and aborts if an invariant is violated: an error of the wrong kind, or with a cause that
-// is not one line of moderate length, or options outside their ranges.
+// Parses the input as each of the two, and aborts if an invariant is violated: an error of the
+// wrong kind, or with a cause that is not one line of moderate length, or options outside their
+// ranges.
 void ParseFuzzedSpec(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing
