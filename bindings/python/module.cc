@@ -82,6 +82,7 @@ PYBIND11_MODULE(_stoker, module) {
   AddDeviceLoader(module);
   AddCompose(module);
   AddDecode(module);
+  AddProcessor(module);
   AddShow(module);
   // For plugins in this process: the address of the table of C functions, and of a function that
   // lets Ctrl-C end their waits.

@@ -33,6 +33,7 @@ void AddDerivedSources(pybind11::module_& module);
 void AddLoader(pybind11::module_& module);
 void AddCompose(pybind11::module_& module);
 void AddDecode(pybind11::module_& module);
+void AddProcessor(pybind11::module_& module);
 void AddShow(pybind11::module_& module);
 void AddTensor(pybind11::module_& module);
 void AddIterator(pybind11::module_& module);

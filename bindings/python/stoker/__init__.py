@@ -71,6 +71,7 @@ from stoker._mix import BatchTransform, CutMix, MixUp
 from stoker._object_columns import *  # noqa: F403
 from stoker._packed import *  # noqa: F403
 from stoker._parquet_rows import *  # noqa: F403
+from stoker._processor import Processor, processor
 from stoker._ragged import Ragged
 from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
@@ -107,6 +108,7 @@ __all__ = [
     "Monitor",
     "NotFoundError",
     "PermissionDeniedError",
+    "Processor",
     "Ragged",
     "ResourceExhaustedError",
     "Runtime",
@@ -123,6 +125,7 @@ __all__ = [
     "combine",
     "decode_image",
     "decode_images",
+    "processor",
     "show",
     "unpadded",
     *_annotations.__all__,

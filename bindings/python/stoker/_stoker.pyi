@@ -238,6 +238,33 @@ class Decoders:
         runtime: Runtime,
     ) -> list[npt.NDArray[Any]]: ...
 
+class Processor:
+    def __init__(
+        self,
+        config: bytes,
+        path: bytes,
+        overrides: str,
+        resampler: int,
+        dtype: int,
+        exif_orientation: bool,
+        max_pixels: int,
+        max_scans: int,
+        accept_truncated: bool,
+        accept_16_bits: bool,
+        memory_budget: int,
+    ) -> None: ...
+    def one(
+        self, image: Any, is_path: bool, out: npt.NDArray[np.uint8] | None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
+    def all(
+        self, images: list[tuple[Any, bool]], out: npt.NDArray[np.uint8] | None, runtime: Runtime
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
+    def plan(self, height: int, width: int) -> tuple[list[int], npt.NDArray[np.int64]]: ...
+    @property
+    def normalised(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]: ...
+    @property
+    def family(self) -> int: ...
+
 # The image, and its height and width where it is padded.
 MadeImage = tuple[npt.NDArray[Any], Optional[tuple[int, int]]]
 

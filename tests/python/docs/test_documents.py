@@ -179,6 +179,7 @@ ASSUMED = {
         "labels": lambda: np.arange(20),
     },
     "docs/decode.md": {"jpeg_bytes": jpeg_bytes},
+    "docs/processors.md": {"jpeg_bytes": jpeg_bytes},
     "docs/from-tf-data.md": {"model": lambda: keras_model(1000, "categorical_crossentropy")},
     "docs/gpu.md": {"model": lambda: keras_model(3, "sparse_categorical_crossentropy")},
     "docs/pytorch.md": {
