@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/numbers/permutation.h"
+#include "engine/order/token_batches.h"
+
+namespace stoker {
+
+PlainTokenBatches::PlainTokenBatches(const TokenBatchOptions& options, uint64_t epoch) {
+  const std::span<const uint32_t> tokens = options.tokens;
+  std::map<uint32_t, std::vector<uint64_t>> ids;  // by number of tokens
+  for (uint64_t id = 0; id < tokens.size(); ++id) ids[tokens[id]].push_back(id);
+  std::map<uint32_t, uint32_t> largest_of;  // in the class of a number
+  std::map<uint32_t, std::vector<uint64_t>> members;
+  for (auto at = ids.rbegin(); at != ids.rend(); ++at) {
+    const bool joins =
+        !members.empty() && IsOfTokenClass(at->first, members.begin()->first, options.shuffle);
+    const uint32_t largest = joins ? members.begin()->first : at->first;
+    largest_of[at->first] = largest;
+    members[largest].insert(members[largest].begin(), at->second.begin(), at->second.end());
+  }
+
+  std::vector<std::vector<uint32_t>> rows;  // the class of each, by batch
+  std::vector<uint32_t> ahead;              // the oldest first
+  uint64_t room = 0;
+  for (uint64_t next = 0; next < tokens.size() || !ahead.empty();) {
+    while (next < tokens.size() && ahead.size() < kTokenLookahead) {
+      const Permutation order(tokens.size(), options.seed, kTemplateEpoch);
+      ahead.push_back(largest_of[tokens[options.shuffle ? order(next) : next]]);
+      ++next;
+    }
+    auto best = ahead.begin();
+    if (*best > room) {
+      best = ahead.end();
+      for (auto at = ahead.begin(); at != ahead.end(); ++at) {
+        if (*at <= room && (best == ahead.end() || *at > *best)) best = at;
+      }
+    }
+    if (rows.empty() || best == ahead.end() || rows.back().size() == options.most_rows) {
+      rows.emplace_back();
+      room = options.budget;
+      best = ahead.begin();
+    }
+    room -= *best;
+    rows.back().push_back(*best);
+    ahead.erase(best);
+  }
+  const bool last_is_full =
+      room < members.begin()->first || rows.back().size() == options.most_rows;
+
+  std::vector<std::vector<uint64_t>> samples;
+  std::map<uint32_t, uint64_t> used;
+  for (const std::vector<uint32_t>& batch : rows) {
+    samples.emplace_back();
+    for (const uint32_t largest : batch) {
+      const std::vector<uint64_t>& of = members[largest];
+      const auto number =
+          static_cast<uint64_t>(std::distance(members.begin(), members.find(largest)));
+      const Permutation order(of.size(), TokenSeed(options.seed, number + 1), epoch);
+      const uint64_t i = used[largest]++;
+      samples.back().push_back(of[options.shuffle ? order(i) : i]);
+    }
+  }
+  batches = samples;
+  full = samples.size() - (last_is_full ? 0 : 1);
+  if (!options.shuffle || full == 0) return;
+  const Permutation order(full, TokenSeed(options.seed, 0), epoch);
+  for (uint64_t i = 0; i < full; ++i) batches[i] = samples[order(i)];
+}
+
+}  // namespace stoker
