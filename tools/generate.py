@@ -118,7 +118,7 @@ def option_types(row):
         return "str | int", "string or integer"
     if row["name"] == "on_bad":
         return "str | Mapping[str, str]", "string"
-    if row["name"] == "cache":
+    if row["name"] in ("cache", "tokens"):
         return "str", "string"
     if isinstance(row.get("default"), str):
         return "str | os.PathLike[str]", "string"
@@ -221,8 +221,6 @@ def option_doc(row):
 def option_parameter(row):
     """The line of a loader's option in the signature."""
     line = f"        {row['name']}: {option_types(row)[0]}"
-    if row.get("required"):
-        return f"{line},"
     return f"{line} | None = None," if row["zero"] else f"{line} = {python_text(row['default'])},"
 
 
@@ -250,15 +248,15 @@ def loader_module(text, rows, counters):
     docs = "\n".join(map(option_doc, rows)) + "\n"
     parameters = "\n".join(map(option_parameter, rows)) + "\n"
     first, last = rf"^ {{8}}{rows[0]['name']}: ", r"^ {8}runtime: "
-    text = replaced(LOADER, text, rf"{first}(?!int,).*?(?={last})", docs)
-    text = replaced(LOADER, text, rf"{first}int,\n.*?(?={last})", parameters)
+    text = replaced(LOADER, text, rf"{first}(?!int ).*?(?={last})", docs)
+    text = replaced(LOADER, text, rf"{first}int .*?(?={last})", parameters)
     return replaced(LOADER, text, r"(?<=^ {8}given = {\n).*?(?=^ {8}}\n)", passed_on(rows))
 
 
 # The options whose lines in the DataLoader are written by hand. It has PyTorch's name, default or meaning
 # for each but `seed`, which stands among them, and `decode`, which is to_device's, too.
 OF_TORCH = (
-    *("batch_size", "shuffle", "seed", "dtype", "layout", "drop_remainder"),
+    *("batch_size", "batch_tokens", "tokens", "shuffle", "seed", "dtype", "layout", "drop_remainder"),
     *("rank", "world", "remainder", "pin_memory", "decode"),
 )
 

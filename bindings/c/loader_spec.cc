@@ -130,6 +130,9 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
   LoaderOptions options;
   ReadOptions(object, options, /*only_of_images=*/false);
+  if (options.batch_size == 0 && options.batch_tokens == 0) {
+    object.FailKey("batch_size", "is 0, and there is no batch_tokens");
+  }
   ReadTransforms(object, options.transforms);
   ReadViews(object, options.views);
   options.mix = ReadMix(object);

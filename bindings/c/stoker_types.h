@@ -71,8 +71,8 @@ typedef struct stoker_batch_name {
   uint64_t struct_size;
   uint64_t epoch;
   uint64_t index;     /* within its epoch; as the next batch of an iteration, `end` is the end */
-  uint64_t start;     /* the position of the epoch's order at which its batch 0 begins: not 0 when
-                         other ranks have begun the epoch */
+  uint64_t start;     /* where its batch 0 begins, a position of the epoch's order or, with
+                         batch_tokens, a batch: not 0 when other ranks have begun the epoch */
   uint64_t end;       /* how many batches of this rank the epoch has from `start` */
   uint64_t last_rows; /* of batch `end` - 1; 0: there is none */
 } stoker_batch_name;

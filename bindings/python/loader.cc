@@ -108,6 +108,14 @@ std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint
   return ids;
 }
 
+// The number of rows of all batches of an epoch.
+uint64_t RowsOfEpoch(const LoaderHandle& self, uint64_t epoch) {
+  const Sampler order = Value(Sampler::Make(SamplerOptionsOf(self.loader()->options())));
+  uint64_t rows = 0;
+  for (uint64_t i = 0; i < order.batches_per_epoch(); ++i) rows += order.RowsIn({epoch, i});
+  return rows;
+}
+
 BatchName StatePlace(const Loader& loader) {
   return loader.epochs().StatePlace(
       [&](const BatchName& next) { return next.index == loader.batches_from(next.start); });
@@ -122,6 +130,7 @@ struct CounterReader {
   py::object operator()(int* value) const { return py::int_(*value); }
   py::object operator()(std::string* text) const { return py::str(*text); }
   py::object operator()(const std::string& text) const { return py::str(text); }
+  py::object operator()(double* value) const { return py::float_(*value); }
   py::object operator()(CoreTime* time) const { return py::float_(time->share()); }
   py::object operator()(std::vector<uint64_t>* values) const {
     py::list list;
@@ -183,6 +192,7 @@ void AddLoader(py::module_& module) {
       .def("stop", &LoaderHandle::Stop)
       .def_property_readonly(
           "calls_of", [](const LoaderHandle& self) { return CallsOf(self.loader()->options()); })
+      .def("rows_of_epoch", &RowsOfEpoch, py::arg("epoch"))
       .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"), py::arg("start"))
       .def("state_at",
            [](const LoaderHandle& self, uint64_t epoch, uint64_t batch, uint64_t start) {
@@ -233,6 +243,8 @@ void AddLoader(py::module_& module) {
       .def_property_readonly(
           "batches_per_epoch",
           [](const LoaderHandle& self) { return self.loader()->batches_per_epoch(); })
+      .def_property_readonly(
+          "most_rows", [](const LoaderHandle& self) { return MostRows(self.loader()->options()); })
       .def_property_readonly("last_rows",
                              [](const LoaderHandle& self) { return self.loader()->last_rows(); })
       .def_property(

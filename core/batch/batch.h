@@ -23,8 +23,8 @@ struct Slot;
 struct BatchName {
   uint64_t epoch = 0;
   uint64_t index = 0;  // in its epoch
-  // The position of the epoch's order at which batch 0 begins. It is not 0 in an epoch that other
-  // ranks, or batches of another size, have begun (loader_state.h).
+  // Where batch 0 begins in the epoch: a position of its order or, with batch_tokens, a batch of
+  // all ranks. Not 0 if other ranks, or batches of another size, have begun the epoch.
   uint64_t start = 0;
   friend bool operator==(const BatchName&, const BatchName&) = default;
 };
@@ -127,8 +127,8 @@ class Batch {
   BatchName name() const;
   uint64_t epoch() const { return name().epoch; }
   uint64_t index() const { return name().index; }  // of this batch in its epoch, from 0
-  // The position of its first sample in the order of the epoch, over all ranks. With the epoch it
-  // is a key for random numbers that do not depend on threads. Rows that were dropped count.
+  // The position of its first sample (Sampler::PositionOf), over all ranks. With the epoch it is
+  // a key for random numbers that do not depend on threads. Rows that were dropped count.
   uint64_t position() const;
   bool pinned(size_t column) const;           // the column's memory (LoaderOptions::pinned_for)
   std::span<const CropRegion> crops() const;  // by device; empty unless devices decode

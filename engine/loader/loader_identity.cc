@@ -4,6 +4,7 @@
 
 #include "core/result/utf8.h"
 #include "engine/options/option_table.h"
+#include "engine/order/token_batches.h"
 #include "io/source/source.h"
 #include "transforms/plan/explain.h"
 #include "transforms/spec/transform_table.h"
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::string_view kSamples = "samples", kFingerprint = "fingerprint";
 constexpr const char* kPieces = "images of a sample";  // if there are several
+constexpr const char* kTokenBatches = "token batches";
+constexpr std::string_view kOfPlan[] = {  // differ in it, too
+    kSamples, kFingerprint, "batch_size", "batch_tokens", "tokens", "shuffle", "seed"};
 constexpr const char* kNone = "none";
 
 void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
@@ -141,6 +145,10 @@ std::string Difference(std::string_view name, const std::string& was, const std:
     return "the samples are different: the data set's fingerprint was " + DisplayText(was) +
            " and is " + is;
   }
+  if (name == kTokenBatches) {
+    return "samples have other numbers of tokens: the batches' hash was " + DisplayText(was) +
+           " and is " + is;
+  }
   return DisplayText(name) + " was " + DisplayText(was) + " and is " + DisplayText(is);
 }
 
@@ -167,6 +175,9 @@ Identity IdentityOf(const LoaderOptions& options) {
   AddViews(options.views, identity);
   if (options.mix) identity.emplace_back("mix", MixText(*options.mix));
   if (options.map != nullptr) identity.emplace_back("map", options.map->InState());
+  if (options.token_batches != nullptr) {
+    identity.emplace_back(kTokenBatches, std::to_string(options.token_batches->Hash()));
+  }
   return identity;
 }
 
@@ -197,6 +208,7 @@ std::vector<std::string> Differences(const Identity& saved, const Identity& here
   for (const std::string_view name : names) {
     if (std::ranges::find(except, name) != except.end() || of_another(name)) continue;
     if (name == kFingerprint && differs(kSamples)) continue;  // it goes without saying
+    if (name == kTokenBatches && std::ranges::any_of(kOfPlan, differs)) continue;
     const bool both = Find(saved, name) != nullptr && Find(here, name) != nullptr;
     if (!both && IsOfSome(name)) continue;  // of an earlier stoker, or on_bad is different
     const std::string was = ValueIn(saved, name), is = ValueIn(here, name);

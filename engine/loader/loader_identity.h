@@ -13,10 +13,10 @@
 namespace stoker {
 
 // Each name once, with its value: "samples", "fingerprint", options, "transforms[0]" (its name),
-// "transforms[0].scale", "views[1][0]", "mix", "map". A view that is equal to an earlier one only
-// names it: "views[3]" is "views[1]". Values that are left at their defaults are
-// left out: a state stays short, and one that was saved before an option existed still fits.
-// Options that decide which samples are bad (max_pixels, max_scans, accept_truncated,
+// "transforms[0].scale", "views[1][0]", "mix", "map", "token batches" (TokenBatches::Hash). A view
+// that is equal to an earlier one only names it: "views[3]" is "views[1]". Values that are left at
+// their defaults are left out: a state stays short, and one that was saved before an option existed
+// still fits. Options that decide which samples are bad (max_pixels, max_scans, accept_truncated,
 // accept_16_bits) are included only if on_bad handles the samples they exclude; otherwise they
 // change errors, not batches.
 using Identity = std::vector<std::pair<std::string, std::string>>;

@@ -117,15 +117,12 @@ Result<BatchName> GoOn(BatchName next, const Sampler& there, const Sampler& here
                    std::to_string(batches));
   }
   if (next.index == batches) return BatchName{next.epoch, here.batches_per_epoch()};
-  const auto step = [](const Sampler& sampler) {  // the positions that a step covers
-    return uint64_t{sampler.options().world} * sampler.options().batch_size;
-  };
-  if (step(there) != step(here)) {
-    next.start += next.index * step(there);
+  if (there.step() != here.step()) {
+    next.start += next.index * there.step();
     next.index = 0;
     // These ranks would have reached the same place if they had begun the epoch, so the batches
     // keep the numbers that the program knows.
-    if (next.start % step(here) == 0) next = {next.epoch, next.start / step(here)};
+    if (next.start % here.step() == 0) next = {next.epoch, next.start / here.step()};
   }
   next.index = std::min(next.index, here.batches_from(next.start));
   return next;
@@ -149,13 +146,17 @@ Result<BatchName> ReadState(std::string_view state, const Identity& identity, co
                             bool same_ranks) {
   ASSIGN_OR_RETURN(const SavedState saved, Parse(state));
   std::vector<std::string_view> except;
-  if (!same_ranks) except = {"world", "batch_size"};
+  const bool of_tokens = order.options().tokens != nullptr;
+  if (!same_ranks) except = {"world"};
+  if (!same_ranks && !of_tokens) except.emplace_back("batch_size");
   const std::vector<std::string> different = Differences(saved.identity, identity, except);
   if (!different.empty()) return OfAnother(different);
   SamplerOptions first_rank = order.options();
   first_rank.rank = 0;
   ASSIGN_OR_RETURN(first_rank.world, RowsIn(saved.identity, "world"));
-  ASSIGN_OR_RETURN(first_rank.batch_size, RowsIn(saved.identity, "batch_size"));
+  if (!of_tokens) {
+    ASSIGN_OR_RETURN(first_rank.batch_size, RowsIn(saved.identity, "batch_size"));
+  }
   ASSIGN_OR_RETURN(const Sampler there, Sampler::Make(first_rank));
   return GoOn(saved.next, there, order);
 }

@@ -14,8 +14,10 @@
 // before P = start + batch × world × batch_size (of the state), and the rest of the epoch is dealt
 // out from P on: each remaining sample comes once, with the random draws of its position.
 // `remainder` and `drop_remainder` apply to the rest as to an epoch of n - P samples. Later epochs
-// are as usual. The states of all ranks at one step agree, except with Remainder::kUneven at the
-// last step, which some ranks do not have: rank 0 has it, so all can use its state.
+// are as usual. With batch_tokens the ranks deal out batches: `start` and P count these,
+// batch_size, their most rows, must be the state's, and "token batches" is the hash of all. The
+// states of all ranks at one step agree, except with Remainder::kUneven at the last step, which
+// some ranks do not have: rank 0 has it, so all can use its state.
 #pragma once
 
 #include <string>

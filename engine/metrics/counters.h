@@ -32,7 +32,7 @@ using NamedCounts = std::vector<std::pair<const char*, uint64_t*>>;
 // The place of a value, or a value that is computed.
 using CounterValue =
     std::variant<uint64_t*, int*, std::string*, std::vector<uint64_t>*, NamedCounts, CoreTime*,
-                 std::vector<TunerDecision>*, uint64_t, std::string>;
+                 double*, std::vector<TunerDecision>*, uint64_t, std::string>;
 
 // A sample of a metric of Prometheus.
 struct MetricSample {

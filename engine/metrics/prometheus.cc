@@ -69,6 +69,7 @@ struct CounterWriter {
   void operator()(uint64_t* value) const { Write(NumberOf(*value), ""); }
   void operator()(uint64_t value) const { Write(NumberOf(value), ""); }
   void operator()(int* value) const { Write(std::to_string(*value), ""); }
+  void operator()(double* value) const { Write(std::to_string(*value), ""); }
   void operator()(CoreTime* time) const { Write(std::to_string(time->share()), ""); }
   void operator()(std::vector<uint64_t>* list) const {
     for (size_t i = 0; i < list->size(); ++i) Write(NumberOf((*list)[i]), std::to_string(i));

@@ -32,6 +32,7 @@ struct LoaderStats {
   uint64_t samples = 0;  // processed, including failed ones
   uint64_t bytes_read = 0;
   uint64_t batches = 0;      // delivered
+  double batch_fill = 0;     // TokenBatches::fill; 0 without batch_tokens
   BadCounts bad;             // in these batches, and in those replaced by an error
   StageTimes stages;         // summed over workers
   uint64_t work_ns = 0;      // workers' time on samples, including decode and resize

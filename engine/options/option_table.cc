@@ -49,8 +49,9 @@ OptionValue PolicyOf(LoaderOptions& options) {
                    }};
 }
 
-OptionValue ListOf(LoaderOptions& options) {
-  return TextValue{&options.bad_samples_file,
+template <auto member>
+OptionValue AnyText(LoaderOptions& options) {
+  return TextValue{&(options.*member),
                    [](const void* from) { return *static_cast<const std::string*>(from); },
                    [](void* to, const std::string& text) -> std::optional<Refusal> {
                      *static_cast<std::string*>(to) = text;
@@ -91,9 +92,21 @@ std::vector<LoaderOptionRow> MakeTable() {
   using O = LoaderOptions;
   constexpr double kMaxRanks = 1 << 20, kMaxBatches = 4096;
   std::vector<LoaderOptionRow> table = {
-      {.option = Number<&O::batch_size>("batch_size", 1, 1 << 20),
+      {.option = Number<&O::batch_size>("batch_size", 0, kMostBatchRows),
        .doc = "rows per batch",
+       .more = "With batch_tokens, the most rows of one.",
+       .zero = "no limit but batch_tokens",
        .flag_group = kMain},
+      {.option = Number<&O::batch_tokens>("batch_tokens", 0, kMostTokens),
+       .doc = "the most tokens of a batch, as `tokens` counts them",
+       .more = "Batches then have any number of rows. Each sample comes once in an epoch, and all "
+               "epochs have the same number of batches, which the ranks share. A sample with more "
+               "tokens is a ValueError that names it. `stats()[\"batch_fill\"]` says how full they "
+               "are.",
+       .zero = "batches of batch_size rows"},
+      {.option = {{.name = "tokens"}, &AnyText<&O::tokens>},
+       .doc = "the column of the source that counts against batch_tokens: integers, (n,)",
+       .zero = "no column"},
       {.option = Flag<&O::shuffle>("shuffle"), .doc = "a new order each epoch"},
       {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
        .doc = "seed of the order and of every random transform",
@@ -211,7 +224,7 @@ std::vector<LoaderOptionRow> MakeTable() {
               "beyond it the run ends with a DataLossError",
        .changes_batches = false,
        .flag_group = kBad},
-      {.option = {{.name = "bad_samples_file"}, &ListOf},
+      {.option = {{.name = "bad_samples_file"}, &AnyText<&O::bad_samples_file>},
        .doc = "a file that a line of JSON is appended to for each bad sample, when its batch is "
               "delivered",
        .more =

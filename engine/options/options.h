@@ -25,6 +25,11 @@
 
 namespace stoker {
 
+class TokenBatches;
+
+inline constexpr uint32_t kMostBatchRows = 1 << 20;
+inline constexpr uint32_t kMostTokens = ~uint32_t{0} >> 1;  // of a batch
+
 // How to treat samples that do not divide evenly among the ranks.
 enum class Remainder {
   kUneven,  // every sample exactly once; ranks may differ by one row in the last step
@@ -88,10 +93,17 @@ struct LoaderOptions {
   DecodeSize decode = DecodeSize::kFull;
   DecodeLimits limits{};
 
-  uint32_t batch_size = 1;  // rows of a batch
-  bool shuffle = false;     // a new order each epoch
-  uint64_t seed = 0;        // for the order and for every random transform
-  uint32_t rank = 0;        // index among the `world` processes that share the dataset
+  uint32_t batch_size = 1;  // rows of a batch; with batch_tokens the most, and 0 means no limit
+  // If not 0, a batch takes rows until the next would exceed this many tokens. `tokens` names a
+  // kFixed field of the source, the number of tokens of each sample. Each sample comes once in an
+  // epoch, all epochs have the same number of batches, and the ranks share batches instead of
+  // samples (engine/order/token_batches.h).
+  uint32_t batch_tokens = 0;
+  std::string tokens{};
+  std::shared_ptr<const TokenBatches> token_batches{};  // set by the loader
+  bool shuffle = false;                                 // a new order each epoch
+  uint64_t seed = 0;  // for the order and for every random transform
+  uint32_t rank = 0;  // index among the `world` processes that share the dataset
   uint32_t world = 1;
   Remainder remainder = Remainder::kUneven;
   bool drop_remainder = false;  // leave out a last batch that is not full

@@ -8,6 +8,9 @@
 // An epoch that other ranks, or batches of another size, have begun continues at the position where
 // they stopped (BatchName::start): the n - start samples that are left of it are dealt out like an
 // epoch of that many samples, so that g = start + sWB + jW + r.
+//
+// With TokenBatches the ranks share batches instead of samples: n is the number of batches, and
+// step s has batch start + sW + r of the epoch.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +18,19 @@
 #include "core/batch/batch.h"
 #include "core/result/result.h"
 #include "engine/options/options.h"
+#include "engine/order/token_batches.h"
 #include "io/select/sample_order.h"
 
 namespace stoker {
 
 struct SamplerOptions {
-  uint64_t samples = 0;  // n
+  uint64_t samples = 0;  // n; of batches if there are `tokens`
   bool shuffle = false;
   // A custom order of n positions, neither the source's nor shuffled. It must outlive the sampler.
   const SampleOrder* order = nullptr;
+  // If not null, these are the batches, instead of batch_size rows each; batch_size is then 1, and
+  // `shuffle` is theirs. They must outlive the sampler.
+  const TokenBatches* tokens = nullptr;
   uint64_t seed = 0;
   uint32_t batch_size = 1;  // B, rows per rank and step
   uint32_t rank = 0;        // r
@@ -54,12 +61,21 @@ class Sampler {
   // left for this rank.
   uint64_t batches_from(uint64_t start) const;
 
-  // The number of rows of a batch: B, except perhaps in the last. Precondition: batch.index <
-  // batches_from(batch.start).
+  // The number of rows of a batch: B, except perhaps in the last; with `tokens` any number.
+  // Precondition: batch.index < batches_from(batch.start).
   uint32_t RowsIn(BatchName batch) const;
 
-  // The position that At returns; it is the same in each epoch.
+  // The most rows of a batch.
+  uint32_t most_rows() const {
+    return options_.tokens == nullptr ? options_.batch_size : options_.tokens->most_rows();
+  }
+
+  // The number of samples, or with `tokens` of batches, that all ranks together have in a step.
+  uint64_t step() const { return uint64_t{options_.world} * options_.batch_size; }
+
+  // The position that At returns; without `tokens` it is the same in each epoch.
   uint64_t PositionOf(BatchName batch, uint32_t row) const {
+    if (options_.tokens != nullptr) return TokenRows(batch).position + row;
     return batch.start + (batch.index * options_.batch_size + row) * options_.world + options_.rank;
   }
 
@@ -70,7 +86,8 @@ class Sampler {
   static constexpr uint32_t kMostSubstitutes = 16;
 
   // Returns a random sample to replace a bad one at this position, with the probabilities of the
-  // order. `attempt` is the number of substitutes tried before. O(1).
+  // order; with `tokens`, another one with which the batch stays within its budget, or the bad one
+  // if none has as few. `attempt` is the number of substitutes tried before. O(1).
   uint64_t SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const;
 
   const SamplerOptions& options() const { return options_; }
@@ -78,6 +95,7 @@ class Sampler {
  private:
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
   uint64_t RowsFrom(uint64_t start) const;
+  TokenBatches::Rows TokenRows(BatchName batch) const;
 
   SamplerOptions options_;
 };

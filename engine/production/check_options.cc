@@ -33,6 +33,46 @@ Status CheckNumbers(const LoaderOptions& given) {
   return {};
 }
 
+// Checks what limits a batch. TokenBatchesOf checks the column, and the numbers in it.
+Status CheckBatches(const LoaderOptions& options) {
+  const auto refuse = [](Code code, std::string cause, std::string advice) {
+    return Error{.code = code, .cause = std::move(cause), .advice = std::move(advice)};
+  };
+  if (options.batch_tokens == 0) {
+    if (!options.tokens.empty()) {
+      return refuse(Code::kInvalidArgument,
+                    "tokens is '" + options.tokens + "', and there is no batch_tokens",
+                    "Give batch_tokens, the most tokens of a batch, or leave tokens out");
+    }
+    if (options.batch_size != 0) return {};
+    return refuse(Code::kInvalidArgument, "batch_size is 0, and there is no batch_tokens",
+                  "Give batch_size, the rows of a batch, or batch_tokens");
+  }
+  if (options.tokens.empty()) {
+    return refuse(Code::kUnimplemented,
+                  "batch_tokens is " + std::to_string(options.batch_tokens) +
+                      ", and no column has the tokens of samples",
+                  "Give tokens, the name of a column of integers");
+  }
+  if (options.batch_size == 1) {
+    return refuse(Code::kInvalidArgument,
+                  "batch_size is 1, so that each batch would have one row, and batch_tokens is " +
+                      std::to_string(options.batch_tokens),
+                  "Leave batch_size out, for no limit of rows, or give the most rows of a batch");
+  }
+  if (options.source->order() != nullptr) {
+    return refuse(Code::kUnimplemented,
+                  "batch_tokens needs each sample once in an epoch, and " +
+                      options.source->Describe() + " has an order of its own",
+                  "Give batch_size, or the sources that it is made of");
+  }
+  if (!options.to_device) return {};
+  return refuse(Code::kUnimplemented,
+                "batch_tokens makes batches of any number of rows, and a device has room for rows "
+                "of a fixed number",
+                "Let the program copy batches to it");
+}
+
 // Checks the layout and dtype of the output. Plan::Compile checks everything else.
 Status CheckOutput(const LoaderOptions& options) {
   if (CopiesRows(options)) {
@@ -363,6 +403,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckPieces(options));
   TRY(CheckHasObjects(options));
   TRY(CheckNumbers(options));
+  TRY(CheckBatches(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
@@ -377,13 +418,21 @@ Status CheckOptions(const LoaderOptions& options) {
   return {};
 }
 
+uint32_t MostRows(const LoaderOptions& options) {
+  return options.token_batches == nullptr ? options.batch_size : options.token_batches->most_rows();
+}
+
 SamplerOptions SamplerOptionsOf(const LoaderOptions& options) {
   const SampleOrder* order = options.source->order();
-  return {.samples = order == nullptr ? options.source->size() : order->positions(),
+  const TokenBatches* tokens = options.token_batches.get();
+  return {.samples = tokens != nullptr  ? tokens->batches(options.drop_remainder)
+                     : order == nullptr ? options.source->size()
+                                        : order->positions(),
           .shuffle = options.shuffle && order == nullptr,
           .order = order,
+          .tokens = tokens,
           .seed = options.seed,
-          .batch_size = options.batch_size,
+          .batch_size = tokens == nullptr ? options.batch_size : 1,
           .rank = options.rank,
           .world = options.world,
           .remainder = options.remainder,

@@ -36,6 +36,9 @@ inline bool CopiesRows(const LoaderOptions& options) {
   return options.transforms.empty() && options.views.empty() && options.source->in_memory();
 }
 
+// The most rows of a batch. Precondition: `token_batches` is set if there are batch_tokens.
+uint32_t MostRows(const LoaderOptions& options);
+
 // Whether samples have images after the first one, or clips. A device changes and decodes only the
 // image of a row that has one.
 bool HasFurtherImages(const SampleSource& source);

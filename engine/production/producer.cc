@@ -6,6 +6,7 @@
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
 #include "core/time/trace.h"
+#include "engine/order/token_batches.h"
 #include "engine/runtime/runtime.h"
 #include "transforms/plan/explain.h"
 
@@ -239,6 +240,7 @@ LoaderStats Producer::Stats() const {
   decoder_.AddTo(stats);
   stalls_.AddTo(stats);
   stats.batches = delivered_;
+  if (options_.token_batches != nullptr) stats.batch_fill = options_.token_batches->fill();
   AddSlots(*slots_, stats);
   AddRuntime(runtime_, *options_.source, reads_, stats);
   stats.crops_at_random = CropsAtRandom(options_);

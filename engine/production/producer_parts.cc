@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/result/try.h"
+#include "engine/order/token_column.h"
 #include "engine/production/settings_controller.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/read_service.h"
@@ -182,7 +183,7 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
                                 std::vector<ColumnSpec> columns, const MemoryPlan& memory) {
   SlotPool::Options slots;
   slots.columns = std::move(columns);
-  slots.batch_size = options.batch_size;
+  slots.batch_size = MostRows(options);
   slots.working_slots = memory.depth;
   slots.lent_slots = own.lent_batches;
   slots.lent = own.lent;
@@ -215,6 +216,18 @@ Error WithRoomForObjects(Error error, const LoaderOptions& options,
   return error;
 }
 
+// Without a batch_size there is none to lower, but one would limit the rows.
+Error WithMostRows(Error error, const LoaderOptions& options) {
+  if (options.token_batches == nullptr || options.batch_size != 0) return error;
+  if (std::erase_if(error.changes, [](const OptionChange& change) {
+        return std::string_view(change.option) == "batch_size";
+      }) != 0) {
+    error.cause += "; one batch has " + std::to_string(MostRows(options)) + " rows";
+    error.advice = "Give batch_size, the most rows of a batch";
+  }
+  return error;
+}
+
 }  // namespace
 
 Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const ProducerOptions& own,
@@ -223,7 +236,7 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
   Runtime& runtime = *options.runtime;
   const RuntimeOptions& runtime_options = runtime.options();
   auto leased = runtime.memory().Lease(
-      {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
+      {.slot_bytes = SlotPool::SlotBytes(columns, MostRows(options), own.one_slab, own.crops),
        .has_crops = own.crops.bytes != 0,
        .depth = options.depth,
        .pieces = static_cast<uint32_t>(std::max<size_t>(options.source->pieces(), 1)) *
@@ -237,7 +250,9 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
                           (own.cache != nullptr ? kPackerBytes : 0),
        .at_once = own.pinned_for != nullptr},
       options.weight);
-  if (!leased.ok()) return WithRoomForObjects(std::move(leased).error(), options, columns);
+  if (!leased.ok()) {
+    return WithMostRows(WithRoomForObjects(std::move(leased).error(), options, columns), options);
+  }
   std::unique_ptr<MemoryLease> lease = *std::move(leased);
   ASSIGN_OR_RETURN(
       std::shared_ptr<SlotPool> slots,
@@ -275,6 +290,10 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
+  if (options.batch_tokens != 0 && options.token_batches == nullptr) {
+    ASSIGN_OR_RETURN(options.token_batches,
+                     TokenBatchesOf(options, runtime.memory().budget().limit()));
+  }
   ASSIGN_OR_RETURN(Sampler sampler, Sampler::Make(SamplerOptionsOf(options)));
   ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, *own));
   std::optional<MapCaller> map;
@@ -383,7 +402,7 @@ uint32_t RunOf(const LoaderOptions& options, bool maps_rows, int workers) {
   if (!CopiesRows(options)) return 1;
   size_t bytes = 0;
   for (const Field& field : options.source->fields()) bytes += field.row_bytes();
-  const auto batch = static_cast<size_t>(options.batch_size);
+  const auto batch = static_cast<size_t>(MostRows(options));
   const size_t least = std::clamp<size_t>(kLeastBytes / bytes, 1, batch);
   const size_t most = maps_rows ? least : std::clamp(kMostBytes / bytes, least, batch);
   return static_cast<uint32_t>(std::clamp(batch / static_cast<size_t>(workers), least, most));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/options/options.h"
+#include "engine/production/check_options.h"
 #include "engine/production/producer_options.h"
 #include "engine/runtime/runtime.h"
 
@@ -19,7 +20,7 @@ int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
   constexpr int kMaxPinned = 16, kUsualMaxDepth = 64, kMaxDepth = 4096;
   if (own.pinned_for != nullptr) return kMaxPinned;
   const int samples = RowsAhead(MaxReads(options, runtime_options), runtime_options.threads);
-  return std::clamp(2 * samples / static_cast<int>(options.batch_size), kUsualMaxDepth, kMaxDepth);
+  return std::clamp(2 * samples / static_cast<int>(MostRows(options)), kUsualMaxDepth, kMaxDepth);
 }
 
 TunerLimits LimitsOf(const LoaderOptions& options, const Runtime& runtime,

@@ -29,8 +29,10 @@ std::string WithDefault(const std::string& what, const Value& value) {
   return fmt::format("{} [{}]", what, value);
 }
 
+// batch_size may be 0 only with batch_tokens, which is not in the command.
 NumberRange RangeOf(const OptionInfo& option) {
-  return {static_cast<int64_t>(option.low), static_cast<int64_t>(option.high)};
+  return {static_cast<int64_t>(option.required ? 1 : option.low),
+          static_cast<int64_t>(option.high)};
 }
 
 template <typename Number>
@@ -66,7 +68,8 @@ template <typename Value>
 CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value& value) {
   const std::string name = FlagOf(row.option.name);
   const bool is_text = std::is_same_v<Value, TextValue>;
-  const std::string zero = row.zero == nullptr || is_text ? "" : std::string("; 0: ") + row.zero;
+  const bool has_zero = row.zero != nullptr && !is_text && !row.option.required;
+  const std::string zero = has_zero ? std::string("; 0: ") + row.zero : "";
   const std::string what = row.doc + zero;
   if constexpr (std::is_same_v<Value, bool*>) return command.add_flag(name, *value, what);
   if constexpr (std::is_same_v<Value, uint64_t*>) return AddSeed(command, name, *value, what);

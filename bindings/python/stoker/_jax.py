@@ -120,13 +120,16 @@ class JaxLoader:
     def _check_rows(self) -> None:
         """Raises ValueError if the sharding cannot divide the rows of all batches."""
         loader = self._loader
-        short = loader._native.last_rows
-        varies = loader._drops_rows or short != loader.batch_size
-        if varies and not self._divides(1 if loader._drops_rows else short):
+        of_tokens = loader._options["batch_tokens"] != 0
+        short = 1 if loader._drops_rows or of_tokens else loader._native.last_rows
+        if (loader._drops_rows or loader._rows_vary) and not self._divides(short):
             what = "on_bad may drop rows" if loader._drops_rows else f"the last batch has {short} rows"
+            what = "batch_tokens makes batches of any number of rows" if of_tokens else what
             raise InvalidArgumentError(
                 f"{what}, and {len(self._sharding.device_set)} devices need equal parts of each batch",
-                advice='Give the loader drop_remainder=True, and on_bad="substitute" rather than "drop"',
+                advice="Give the loader batch_size instead"
+                if of_tokens
+                else 'Give the loader drop_remainder=True, and on_bad="substitute" rather than "drop"',
             )
 
     def _check_ragged(self) -> None:

@@ -62,11 +62,11 @@ class Loader:
     - labels: (rows,), int64; or rows of those that `stoker.arrays` or `files` were given. With `MixUp` or
       `CutMix`: (rows, num_classes), float32.
 
-    `rows` is batch_size, except possibly in the last batch of an epoch. The arrays are views of the memory
-    that the workers wrote, without a copy. They are writable, in C order and 64-byte aligned, and stay valid
-    for as long as the program keeps them or views of them, also after the loader has gone; keeping labels
-    keeps no images. Kept batches are outside the Runtime's memory budget: past it there is one
-    `MemoryWarning`, and past `lent_batches` an error.
+    `rows` is batch_size, except possibly in the last batch of an epoch; with `batch_tokens` it differs from
+    batch to batch. The arrays are views of the memory that the workers wrote, without a copy. They are
+    writable, in C order and 64-byte aligned, and stay valid for as long as the program keeps them or views of
+    them, also after the loader has gone; keeping labels keeps no images. Kept batches are outside the
+    Runtime's memory budget: past it there is one `MemoryWarning`, and past `lent_batches` an error.
 
     A loader is pickled, and copied by `copy` and `deepcopy`, as its source, transforms and options, without
     its place: the copy begins with epoch 0, and `load_state_dict` gives it the place. An object of `Map` or
@@ -88,7 +88,14 @@ class Loader:
             have only a `Map`. The first view is the column "image"; the others follow the columns of the
             source, as "image_1", "image_2", …, each in its own size. Views cannot have a `PadTo` and are not
             mixed. One view is the same as `transforms`.
-        batch_size: rows per batch, 1 to 1,048,576.
+        batch_size: rows per batch, 1 to 1,048,576; None means no limit but batch_tokens. With batch_tokens,
+            the most rows of one.
+        batch_tokens: the most tokens of a batch, as `tokens` counts them, 1 to 2,147,483,647; None means
+            batches of batch_size rows. Batches then have any number of rows. Each sample comes once in an
+            epoch, and all epochs have the same number of batches, which the ranks share. A sample with more
+            tokens is a ValueError that names it. `stats()["batch_fill"]` says how full they are.
+        tokens: the column of the source that counts against batch_tokens: integers, (n,); None means no
+            column.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
         dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16". Also
@@ -182,7 +189,9 @@ class Loader:
         transforms: Iterable[Transform | BatchTransform | Map] = (),
         *,
         views: Iterable[Iterable[Transform]] = (),
-        batch_size: int,
+        batch_size: int | None = None,
+        batch_tokens: int | None = None,
+        tokens: str | None = None,
         shuffle: bool = False,
         seed: int = 0,
         dtype: Any = "uint8",
@@ -215,6 +224,8 @@ class Loader:
     ) -> None:
         given = {
             "batch_size": batch_size,
+            "batch_tokens": batch_tokens,
+            "tokens": tokens,
             "shuffle": shuffle,
             "seed": seed,
             "dtype": dtype,
@@ -241,6 +252,8 @@ class Loader:
             "lent_batches": lent_batches,
             "pin_memory": pin_memory,
         }
+        if batch_size is None and batch_tokens is None:
+            raise TypeError("batch_size must be an int, unless batch_tokens is given")
         if not isinstance(source, Source):
             hint = "; try stoker.image_folder(…)" if isinstance(source, str) else ""
             raise TypeError(f"source must be a Source, not {source!r:.80}{hint}")
@@ -306,7 +319,8 @@ class Loader:
     @property
     def _drops_rows(self) -> bool:
         """Returns whether a batch may have fewer rows than its place in the epoch has samples."""
-        return "drop" in self._options["on_bad"]
+        on_bad = self._options["on_bad"]
+        return "drop" in on_bad or (self._options["batch_tokens"] != 0 and "substitute" in on_bad)
 
     def _names(self, sample_ids: bool, paths: bool) -> tuple[str, ...]:
         """Returns the names of a batch's columns, with those that are requested."""
@@ -516,8 +530,13 @@ class Loader:
 
     @property
     def batch_size(self) -> int:
-        """Rows per batch."""
-        return int(self._options["batch_size"])
+        """Rows per batch; with `batch_tokens` the most rows of one."""
+        return self._native.most_rows
+
+    @property
+    def _rows_vary(self) -> bool:
+        """Returns whether batches, but for on_bad, have other numbers of rows than batch_size."""
+        return self._options["batch_tokens"] != 0 or self._native.last_rows != self.batch_size
 
     def stats(self) -> dict[str, Any]:
         """Returns counters and settings. Times are in seconds, memory in bytes.
@@ -526,6 +545,7 @@ class Loader:
 
         - `samples`: Samples processed, including failed ones.
         - `batches`: Batches delivered.
+        - `batch_fill`: Share of batch_tokens that an epoch's batches have on average; 0 without it.
         - `bad`: Samples that could not be used, by class.
         - `substituted`: Rows filled with another sample.
         - `dropped`: Rows dropped from batches.
@@ -699,12 +719,12 @@ class Loader:
 
         The state is used up by the first batch: iterators that were dropped before it do not count.
 
-        The state may come from another `world` or `batch_size`, at any place of an epoch: each sample that
-        all ranks together had not delivered comes once, with the same random draws. That iteration has as
-        many batches as are left, and perhaps none; later epochs are as usual. All ranks must load states of
-        the same step: each its own, or all that of rank 0. With remainder="uneven" and another `world` it
-        must be rank 0's, because other ranks may have no batch in the last step, and their states then say
-        that the epoch has ended.
+        The state may come from another `world` or, without batch_tokens, `batch_size`, at any place of an
+        epoch: each sample that all ranks together had not delivered comes once, with the same random draws.
+        That iteration has as many batches as are left, and perhaps none; later epochs are as usual. All ranks
+        must load states of the same step: each its own, or all that of rank 0. With remainder="uneven" and
+        another `world` it must be rank 0's, because other ranks may have no batch in the last step, and their
+        states then say that the epoch has ended.
 
         This holds for iterations over the loader itself: one over `as_tf_dataset()` refuses a state in the
         middle of an epoch, and is restored by tf.train.Checkpoint.

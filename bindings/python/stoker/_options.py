@@ -80,19 +80,24 @@ def _file(name: str, value: Any) -> str:
     return path
 
 
-def _cache(name: str, value: Any) -> str:
+def _text(name: str, value: Any, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise TypeError(f'{name} must be a str, "ram:8GiB" or "dir:FOLDER:200GB", not {value!r:.80}')
+        raise TypeError(f"{name} must be a str, {what}, not {value!r:.80}")
     try:
         value.encode()
     except UnicodeEncodeError:
         raise ValueError(f"{name} must be a text in UTF-8, not {value!r:.80}") from None
-    kind, _, place = value.partition(":")
+    return value
+
+
+def _cache(name: str, value: Any) -> str:
+    text = _text(name, value, '"ram:8GiB" or "dir:FOLDER:200GB"')
+    kind, _, place = text.partition(":")
     folder, colon, size = place.rpartition(":")
     if kind != "dir" or not folder:
-        return value
+        return text
     return f"dir:{os.path.abspath(os.path.expanduser(folder))}{colon}{size}"
 
 
@@ -108,6 +113,8 @@ def _checked(row: dict[str, Any], value: Any) -> Any:
         return _policy(name, value)
     if name == "cache":
         return _cache(name, value)
+    if name == "tokens":
+        return _text(name, value, "the name of a column")
     if isinstance(row.get("default"), str):
         return _file(name, value)
     if "low" not in row:

@@ -29,7 +29,7 @@ Assembler::Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int
                      int max_depth, BatchSequence sequence)
     : sampler_(sampler),
       pool_(std::move(pool)),
-      batch_size_(sampler.options().batch_size),
+      batch_size_(sampler.most_rows()),
       sequence_(std::move(sequence)),
       window_(static_cast<size_t>(max_depth)),
       depth_(static_cast<uint64_t>(depth)) {

@@ -15,6 +15,8 @@ std::optional<BadRow> BadSamples::Judge(uint64_t sample, uint32_t row, uint32_t 
   if (!fault) return std::nullopt;
   OnBad action = policy_[*fault];
   if (action == OnBad::kSubstitute && substitutes == Sampler::kMostSubstitutes) {
+    // Samples with as few tokens may be few. A batch without the row is within its budget, too.
+    if (order_.options().tokens != nullptr) return BadRow{row, sample, *fault, OnBad::kDrop, error};
     error.cause += " (nor could the " + std::to_string(Sampler::kMostSubstitutes) +
                    " samples before it, for which it was a substitute, be used)";
     action = OnBad::kFail;

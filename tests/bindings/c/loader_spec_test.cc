@@ -57,6 +57,16 @@ void ExpectBad(const std::string& text, const std::string& word) {
   EXPECT_LT(parsed.error().cause.size(), 300U);
 }
 
+TEST(LoaderSpec, BatchesHaveRowsOrTokens) {
+  ExpectBad(R"({"source": {"kind": "arrays"}, "batch_size": 0})", "there is no batch_tokens");
+  const Result<LoaderOptions> parsed = Parse(
+      R"({"source": {"kind": "arrays"}, "batch_size": 0, "batch_tokens": 9, "tokens": "label"})");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(parsed->batch_size, 0U);
+  EXPECT_EQ(parsed->batch_tokens, 9U);
+  EXPECT_EQ(parsed->tokens, "label");
+}
+
 TEST(LoaderSpec, MissingKeysTakeTheDefaultsOfLoaderOptions) {
   const Result<LoaderOptions> parsed = Parse(With(""));
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();

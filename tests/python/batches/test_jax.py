@@ -191,6 +191,9 @@ def test_shardings_that_are_wrong(made):
     by_rows = sharding(4, ("b",), "b")
     with pytest.raises(TypeError, match=r"must be a jax\.sharding\.Sharding"):
         make().to_jax("cpu")
+    counted = stoker.arrays(np.zeros((9, 4), np.float32), np.full(9, 5))
+    with pytest.raises(ValueError, match="batch_tokens makes batches of any number of rows, and 4 devices"):
+        stoker.Loader(counted, batch_tokens=20, tokens="label").to_jax(by_rows)
     rest = make(source=stoker.image_folder(made).subset(range(58)))
     with pytest.raises(ValueError, match="the last batch has 2 rows, and 4 devices"):
         rest.to_jax(by_rows)

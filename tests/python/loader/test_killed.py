@@ -18,6 +18,8 @@ KILLS = 12 if os.environ.get("STOKER_EFFORT") == "100" else 3
         ("stoker", 3, "pieces", "fail"),
         ("stoker", 8, "pieces", "drop"),
         ("other-worlds", 1, "pieces", "substitute"),
+        ("stoker", 3, "tokens", "drop"),
+        ("other-worlds", 1, "tokens", "substitute"),
     ],
 )
 def test_the_run_equals_the_uninterrupted_one(made, tmp_path, way, world, samples, policy):

@@ -37,12 +37,16 @@ def next_rows(iterator):
 
 folder, samples, policy = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 world, batch_size = map(int, sys.argv[4:])
-lists = samples / "samples.jsonl"
-source = stoker.manifest(lists, columns=COLUMNS) if lists.exists() else stoker.image_folder(samples)
+lists, listed = samples / "samples.jsonl", samples / "tokens.csv"
+rows = {"batch_size": batch_size}
+if listed.exists():
+    source, rows = stoker.manifest(listed), {"batch_tokens": 45, "tokens": "tokens"}
+else:
+    source = stoker.manifest(lists, columns=COLUMNS) if lists.exists() else stoker.image_folder(samples)
 loaders = [
     stoker.Loader(
-        source, [stoker.RandomResizedCrop(16)], batch_size=batch_size, shuffle=True, seed=3, rank=rank,
-        world=world, sample_ids=True, on_bad=policy, max_bad_fraction=1,
+        source, [stoker.RandomResizedCrop(16)], **rows, shuffle=True, seed=3, rank=rank, world=world,
+        sample_ids=True, on_bad=policy, max_bad_fraction=1,
     )
     for rank in range(world)
 ]  # fmt: skip

@@ -110,8 +110,7 @@ def _elements(loader: Loader, structure: Any) -> Elements:
     made.setdefault("sample_id", (-1, "int64", ()))
     made.setdefault("path", (-2, "string", ()))
     # The batch dimension is known unless it varies.
-    varies = loader._drops_rows or loader._native.last_rows != loader.batch_size
-    rows = None if varies else loader.batch_size
+    rows = None if loader._drops_rows or loader._rows_vary else loader.batch_size
 
     ragged = set(loader._native.ragged)
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from stoker import _checks
+from stoker._errors import UnimplementedError
 from stoker._mix import BatchTransform, split
 from stoker._parameters import Transform, checked_views
 from stoker._runtime import Runtime
@@ -54,7 +55,9 @@ class DataLoader:
         source: a `stoker.Source`: the photographs or arrays.
         transforms: stoker's, as for `stoker.Loader`.
         views: lists of transforms for several views of each image, as for `stoker.Loader`.
-        batch_size: rows per batch.
+        batch_size: rows per batch; with batch_tokens the most rows of one, where None and 1 mean no limit.
+        batch_tokens, tokens: as for `stoker.Loader`, on the CPU. Processes share batches, so they have
+            different numbers of rows in a step.
         shuffle: a new order each epoch.
         drop_last: drop a last batch that is not full.
         dtype: of transformed images: torch.float32 (the default), torch.float16, torch.bfloat16, torch.uint8,
@@ -100,7 +103,9 @@ class DataLoader:
         transforms: Iterable[Transform | BatchTransform] = (),
         *,
         views: Iterable[Iterable[Transform]] = (),
-        batch_size: int = 1,
+        batch_size: int | None = 1,
+        batch_tokens: int | None = None,
+        tokens: str | None = None,
         shuffle: bool | None = False,
         drop_last: bool = False,
         dtype: torch.dtype | str | None = None,
@@ -150,11 +155,20 @@ class DataLoader:
         views = checked_views(views)
         dtype = dtype or ("float32" if images or views else "uint8")
         on_device = _checks.choice("decode", decode, ("full", "scaled", "device")) == "device"
+        if batch_tokens is not None and str(device).startswith("cuda"):
+            raise UnimplementedError(
+                f"batch_tokens makes batches of any number of rows, and device={str(device)!r} has room for "
+                "rows of a fixed number",
+                advice='Give device="cpu", and copy batches to the GPU',
+            )
+        most_rows = None if batch_tokens is not None and batch_size == 1 else batch_size
         options: dict[str, Any] = {
             "source": source,
             "transforms": [*images, *last] if last else images,
             "views": views,
-            "batch_size": batch_size,
+            "batch_size": most_rows,
+            "batch_tokens": batch_tokens,
+            "tokens": tokens,
             "shuffle": _checks.boolean("shuffle", False if shuffle is None else shuffle),
             "drop_remainder": _checks.boolean("drop_last", drop_last),
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
@@ -196,7 +210,8 @@ class DataLoader:
         self._dataset = Dataset(options)
         kind = Shuffled if options["shuffle"] else Sequential
         self._sampler = kind(self._dataset, self._share)
-        self._batch_sampler = BatchSampler(self._sampler, int(batch_size), bool(drop_last), self._share)
+        rows = None if most_rows is None else int(most_rows)
+        self._batch_sampler = BatchSampler(self._sampler, rows, bool(drop_last), self._share)
 
     # --- iterating ---------------------------------------------------------------------------------
 
@@ -256,8 +271,8 @@ class DataLoader:
         return self._batch_sampler.drop_last
 
     @property
-    def batch_size(self) -> int:
-        """Rows per batch."""
+    def batch_size(self) -> int | None:
+        """Rows per batch; with batch_tokens the most rows of one, and None means no limit."""
         return self._batch_sampler.batch_size
 
     @property

@@ -98,9 +98,10 @@ class BatchSampler(torch.utils.data.BatchSampler):
     """The batch_sampler of a loader: the samples of each batch."""
 
     def __init__(
-        self, sampler: Sequential | Shuffled, batch_size: int, drop_last: bool, share: Share
+        self, sampler: Sequential | Shuffled, batch_size: int | None, drop_last: bool, share: Share
     ) -> None:
-        super().__init__(sampler, batch_size, drop_last)
+        super().__init__(sampler, 1 if batch_size is None else batch_size, drop_last)
+        self.batch_size = batch_size  # None, as torch's loaders have it
         self._share = share
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -151,9 +151,12 @@ class Share:
             yield from native.sample_ids(epoch, batch, start)
 
     def samples(self) -> int:
-        """The number of this process' samples."""
+        """The number of this process' samples in an epoch; with batch_tokens in the next one, as a whole."""
         loader = self.loader
-        return (len(loader) - 1) * loader.batch_size + loader._native.last_rows
+        native = loader._native
+        if loader._options["batch_tokens"] != 0:
+            return native.rows_of_epoch(native.next_place[0])
+        return (len(loader) - 1) * loader.batch_size + native.last_rows
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration take this epoch, or continue in its middle after a restored state."""

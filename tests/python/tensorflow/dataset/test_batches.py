@@ -32,6 +32,16 @@ def test_the_rows_are_unknown_only_where_a_batch_is_short(make, op):
     same(arrays(short.as_tf_dataset(op=op)), epochs_of(short, 1))
 
 
+def test_the_rows_are_unknown_where_batches_have_a_number_of_tokens(op):
+    values, tokens = np.arange(60, dtype=np.float32).reshape(30, 2), np.arange(30) % 9
+    options = {"batch_tokens": 20, "tokens": "label", "shuffle": True}
+    loader = stoker.Loader(stoker.arrays(values, tokens), **options)
+    dataset = loader.as_tf_dataset(op=op)
+    assert dataset.element_spec == (tf.TensorSpec((None, 2), tf.float32), tf.TensorSpec((None,), tf.int64))
+    assert len(dataset) == len(loader)
+    same(arrays(dataset), epochs_of(stoker.Loader(stoker.arrays(values, tokens), **options), 1))
+
+
 def test_float_images(make, op):
     dataset = make(dtype="float32").as_tf_dataset(op=op)
     assert dataset.element_spec[0].dtype == tf.float32
