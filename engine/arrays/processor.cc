@@ -162,10 +162,11 @@ Result<ArrayShape> Processor::State::ShapeOf(std::span<const ImagePlan> images) 
 Status Processor::State::Allocate(std::optional<std::span<uint8_t>> into, DecodedArray& array) {
   const size_t bytes = array.shape.bytes();
   if (!into) {
-    if (bytes > kSmallArray && bytes > AvailableMemory()) {
+    const uint64_t available = bytes > kSmallArray ? AvailableMemory() : bytes;
+    if (bytes > available) {
       return Error{.code = Code::kResourceExhausted,
                    .cause = "the images take " + std::to_string(bytes) + " bytes, and " +
-                            std::to_string(AvailableMemory()) + " are available",
+                            std::to_string(available) + " are available",
                    .advice = "Process fewer images in a call"};
     }
     ASSIGN_OR_RETURN(array.memory, arrays_.Allocate(bytes));
