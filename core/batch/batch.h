@@ -23,7 +23,7 @@ struct Slot;
 struct BatchName {
   uint64_t epoch = 0;
   uint64_t index = 0;  // in its epoch
-  // Where batch 0 begins in the epoch: a position of its order or, with batch_tokens, a batch of
+  // The place of batch 0 in the epoch: a position of its order or, with batch_tokens, a batch of
   // all ranks. Not 0 if other ranks, or batches of another size, have begun the epoch.
   uint64_t start = 0;
   friend bool operator==(const BatchName&, const BatchName&) = default;

@@ -18,7 +18,7 @@ enum class Channels : uint16_t {
 
 inline constexpr int kMostChannels = 64;  // of a TIFF
 
-// The file's own channels, of which it must have `count`. Precondition: 1 to kMostChannels.
+// The file's own channels: it must have `count` of them. Precondition: 1 to kMostChannels.
 constexpr Channels StoredChannels(int count) {
   return static_cast<Channels>(static_cast<int>(Channels::kUnchanged) + count);
 }

@@ -10,7 +10,7 @@
 namespace stoker {
 namespace {
 
-// The samples that come next in the order, as their classes, of which one is taken at a time.
+// The samples that come next in the order, as their classes; one is taken at a time.
 class Lookahead {
  public:
   // `tops`: the tokens of each class. Both must outlive this.

@@ -30,8 +30,8 @@ struct ObjectField {
 // moved. Pixels of several objects belong to the one that has the fewest in the row, or else to the
 // last.
 struct ShapeMask {
-  // Of all objects: see core/batch/object_shapes.h. Of a row of several samples, valid until it is
-  // finished.
+  // The shapes of all objects: see core/batch/object_shapes.h. Those of a row of several samples
+  // are valid until it is finished.
   std::span<const uint8_t> shapes{};
   bool normalized = false;  // their polygons: shares of the image's width and height
   // The values of all objects; empty if each one has its number, from 1, among those of the row.

@@ -191,7 +191,7 @@ class Plan {
   // A row has at most this many times the objects of a sample.
   uint32_t times_objects() const { return copies_ * parts(); }
   // Returns the samples of a row: first the one that it is for, then those that are drawn of the
-  // source's `samples`. Without a CopyPaste, those are left out of which the row has no pixel. A
+  // source's `samples`. Without a CopyPaste, samples without a pixel in the row are left out. A
   // pure function. `attempt` draws others, for a row one of whose samples could not be used.
   RowSamples SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples,
                        uint32_t attempt) const;

@@ -362,7 +362,7 @@ void ShapeMasks::FindColumns() {
   }
 }
 
-// `number`: how many were drawn before, of which the first ones are `below` these.
+// `number`: how many were drawn before; the first `below` of them are covered by these.
 Status ShapeMasks::DrawObjects(const Image& image, const ShapeMask& mask,
                                std::span<const uint32_t> kept, size_t number, size_t below,
                                Augmenter& augmenter) {

@@ -64,7 +64,7 @@ class ShapeMasks {
   size_t FindBoxes(const Image& image, std::span<const uint32_t> objects, const MosaicPlace& at,
                    std::span<std::optional<Box>> boxes);
 
-  // Draws all masks, of which the images have the same number, and one row. `kept`: as that of
+  // Draws all masks; the images have the same number of them, and one row. `kept`: as that of
   // MovedObjects, of the images one after another; copies are on top. The tile of `augmenter` is
   // lost. InvalidArgument: more objects than the pixels of a mask can tell apart, runs for an image
   // of another size, or more pixels to draw, summed over the objects of an image or their copies,

@@ -21,7 +21,7 @@ uint8_t OnWhite(uint32_t value, uint32_t alpha) {
 }
 
 // Puts pixels of `channels` samples, gray or RGB and then alpha, onto white. `sample`: bytes of
-// each, of which the upper one counts. `rgb` may overlap `from` if RGB pixels are not longer.
+// each; only the upper one counts. `rgb` may overlap `from` if RGB pixels are not longer.
 void PutPixelsOnWhite(const uint8_t* from, int channels, int sample, size_t pixels, uint8_t* rgb) {
   const int upper = sample - 1, alpha = channels >= 4 ? 3 : 1;
   for (size_t i = 0; i < pixels; ++i, from += channels * sample, rgb += 3) {

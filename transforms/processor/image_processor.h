@@ -19,7 +19,7 @@
 
 namespace stoker {
 
-// Rows are resampled as they are decoded, to a canvas, from which WritePatches makes the output.
+// Rows are resampled while they are decoded, to a canvas; WritePatches makes the output from it.
 // The whole image is kept only if it has two canvases, or alpha that is put onto white. Reused from
 // image to image. Not thread-safe.
 class ImageProcessor {

@@ -21,8 +21,8 @@ constexpr double kMostAspect = 200;  // of Qwen2VL
 // The pixels of a canvas, which is in memory as a whole.
 constexpr int64_t kMostCanvasPixels = int64_t{1} << 28;
 
-// The sides of a resized image, of which the canvas is a part: filters look at every row and
-// column.
+// The sides of a resized image, which may be larger than the canvas: filters look at every row
+// and column.
 constexpr int kMostResized = 1 << 26;
 
 Error TooThin(ImageSize image) {
@@ -137,8 +137,8 @@ ImageSize ShortestSize(int shortest, ImageSize image) {
   return image.width <= image.height ? ImageSize{shortest, longest} : ImageSize{longest, shortest};
 }
 
-// Where a central crop begins. Of an odd number of rows or columns of padding, torchvision's
-// processors have one more after the image, Pillow's before it.
+// Returns the begin of a central crop. If the number of rows or columns of padding is odd, there is
+// one more after the image for torchvision's processors, and before it for Pillow's.
 int CropBegin(int side, int crop, ResampledAs resampler) {
   if (side >= crop) return (side - crop) / 2;
   return -((crop - side + (resampler == ResampledAs::kTorchvision ? 0 : 1)) / 2);

@@ -211,7 +211,7 @@ TEST_F(TokenLoaderTest, RefusesStatesOfOtherBatches) {
   EXPECT_THAT(loader->PlaceOf(by_rows).error().Message(),
               HasSubstr("batch_tokens was 0 and is 100"));
 
-  // The same files, of which one has another number of tokens. ListedFiles has no fingerprint.
+  // The same files; one has another number of tokens. ListedFiles has no fingerprint.
   std::vector<ListedFiles::Sample> samples = Samples();
   samples[5].label += 3;
   other = Options();

@@ -165,7 +165,7 @@ TEST(TokenBatches, HashCoversWhetherTheLastIsFull) {
   EXPECT_EQ(seen.size(), 2u) << "both orders of the template occur";
 }
 
-// The lowest number of batches: all tokens, and all samples of which no two fit.
+// A lower bound of the batches: from all tokens, and from samples with more than half a budget.
 uint64_t Bound(const std::vector<uint32_t>& tokens, uint32_t budget) {
   const uint64_t sum = std::accumulate(tokens.begin(), tokens.end(), uint64_t{0});
   const auto alone = std::ranges::count_if(tokens, [&](uint32_t one) { return one > budget / 2; });
@@ -181,7 +181,7 @@ void ExpectFull(const std::vector<uint32_t>& tokens, uint32_t budget, double lea
 
 TEST(TokenBatches, AreFull) {
   const std::vector<uint32_t> photos(kPhotoTokens.begin(), kPhotoTokens.end());
-  ExpectFull(photos, 16384, 0.97);  // 24 batches, of which the last is .6 full
+  ExpectFull(photos, 16384, 0.97);  // 24 batches; the last is .6 full
   ExpectFull(photos, 65536, 0.97);
   std::mt19937 random(7);
   std::vector<uint32_t> many(20'000), web(20'000);

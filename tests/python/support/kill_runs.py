@@ -3,8 +3,8 @@
     python tests/python/support/kill_runs.py [--kills 200] [--ways stoker,other-worlds,native,fallback]
         [--samples photographs,pieces,tokens] [--policies substitute,drop,fail] [--seed 1]
 
-Each way to resume is killed many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of samples, some
-of which are damaged. Samples are photographs, or pieces: photographs with masks and 0 to 3 boxes, or tokens:
+Each way to resume is killed many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of samples;
+some are damaged. Samples are photographs, or pieces: photographs with masks and 0 to 3 boxes, or tokens:
 photographs in batches of a number of tokens. (These may lose all rows, so they are not dropped in worlds that
 change.) The table says how many runs had other ids or values than a run that was not killed. The ways: a
 loader's state; the same, with another number of ranks and another batch size after each kill;

@@ -419,7 +419,7 @@ TEST(Apply, DecodedPixelsBecomeRgba) {
   EXPECT_EQ(status.error().cause, "an image of 3 channels, where each must have 4");
 }
 
-// What a workspace keeps is in the plan's reserve; a larger region is charged while it is decoded.
+// The plan reserves what a workspace keeps; a larger region is charged while it is decoded.
 TEST(Apply, MemoryOfOtherChannelsStaysWithinThePlan) {
   const std::vector<Transform> list = {RandomResizedCrop{20, 20, {1, 1}, {1, 1}}};
   const Plan rgb = Plan::Compile(list).value();

@@ -353,7 +353,7 @@ TEST(CopyPaste, PastesMirroredObjects) {
 
 // ---- On the canvas of a Mosaic.
 
-// Adds a sample at (x, y) of a canvas, of which it has `shown`.
+// Adds a sample at (x, y) of a canvas, where its part `shown` is seen.
 void PutOnCanvas(const Sample& in, const Naive& image, int x, int y, const Rect& shown,
                  Sample& canvas, Naive& pixels, std::vector<Rect>& shown_of) {
   const size_t side = PixelsIn(canvas.size), of_image = PixelsIn(in.size);
@@ -470,7 +470,7 @@ Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<cons
   for (size_t i = 0; i < canvas.boxes.size(); ++i) objects.emplace_back(i, false);
   for (const size_t i : Chosen(canvas, p)) {
     const Bytes inside = FilledIn(shown_of[i], canvas.shapes[i], size, true);
-    // What is not in the tile may not be found.
+    // Pixels outside of the tile cannot be found.
     const Rect tile = RelativeTo(all, PlaceImage(mosaic, drawn, 0, of_row[0].size).canvas.tile);
     if (std::ranges::count(CutFrom(inside, size, tile), 1) == 0) continue;
     objects.emplace_back(i, true);
@@ -579,7 +579,7 @@ TEST(CopyPaste, PastesOntoTheCanvasOfAMosaic) {
   EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(200)));
 }
 
-// Such an object keeps the box that it is given.
+// An object with such a polygon keeps the box that the source gives.
 TEST(CopyPaste, PolygonsOnAMosaicMayHaveAnyNumbers) {
   constexpr double kHuge = 1e30;
   Sample in{.size = {40, 20}};
@@ -706,7 +706,7 @@ TEST(CopyPaste, BoxesOfConcavePolygonsEndWhereTheseDo) {
   EXPECT_FALSE(BoxFound({}, at));
 }
 
-// Of a Mosaic without a CopyPaste, too, if it has shapes.
+// A Mosaic takes them without a CopyPaste, too, if it has shapes.
 TEST(CopyPaste, AMosaicAloneTakesTheBoxesOfPolygons) {
   Sample in{.size = {40, 40}};
   in.Add({0, 0, 40, 40}, {.polygon = {{10, 12}, {30, 12}, {30, 20}}});

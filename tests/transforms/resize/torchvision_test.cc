@@ -152,7 +152,7 @@ TEST_P(TorchvisionOn, ResamplerHasTheSamePixels) {
   }
 }
 
-// Where an output takes many samples, rounded weights can add up to more than 1.
+// Rounded weights can add up to more than 1 if an output takes many samples.
 TEST_P(TorchvisionOn, WhiteIsAsInTheReference) {
   for (const Interpolation interpolation : {kBilinear, kBicubic, kLanczos}) {
     for (const ImageSize from : {ImageSize{65535, 1}, {1, 65535}, {9001, 2}, {3, 7000}}) {
