@@ -79,6 +79,7 @@ class Plan::Drawing {
       Push(Reframe{RelativeTo(tile, row), Padding::kConstant, t.fill});
       size_ = row.size();
     }
+    drawn_.steps.back().transform = 0;  // the Mosaic, not the transform that is applied next
     if (objects_ == nullptr) return;
     size_t place = 0;
     for (int copies = 0; copies < 2; ++copies) {
