@@ -34,11 +34,12 @@ foreach(header IN LISTS headers)
   string(APPEND text "${one}")
 endforeach()
 
-# Whether the headers declare `name`, a symbol's first name below stoker::.
+# Whether the headers declare `name`, a symbol's first name below stoker::. A line that is indented declares a
+# member, which may have the name of a class that is not installed.
 function(declared name result)
   set(${result} FALSE PARENT_SCOPE)
   if(text MATCHES "\n(class|struct) ([^\n;]* )?${name}[^A-Za-z0-9_;\n][^;\n]*{" OR
-     text MATCHES "[ *&\n]${name}\\(")
+     text MATCHES "\n([^ /\n][^\n]*[ *&])?${name}\\(")
     set(${result} TRUE PARENT_SCOPE)
   endif()
 endfunction()
