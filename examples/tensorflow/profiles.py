@@ -1,10 +1,12 @@
 """What TensorFlow's profiler recorded: events by name, and what its allocators gave out.
 
 On CPUs TensorBoard's memory profile is empty, but the trace has an event for each allocation, with the
-bytes that the allocator has given out so far: that is what `peak` and `allocations` read.
+bytes that the allocator has given out so far: that is what `peak` and `allocations` read. Only oneDNN's
+allocator records them, and TensorFlow uses it by itself only on CPUs with AVX-512 VNNI or better.
 """
 
 import collections
+import functools
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,6 +14,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+_ALLOCATORS = ("MemoryAllocation", "MemoryDeallocation")
 
 
 @dataclass(frozen=True)
@@ -85,17 +89,34 @@ def ops(events: list[Event]) -> collections.Counter[str]:
 
 def allocations(events: list[Event], least: int) -> int:
     """How many tensors and buffers of at least this many bytes TensorFlow's allocators gave out."""
-    given = (event.stats for event in events if event.name == "MemoryAllocation")
-    return sum(int(each["requested_bytes"]) >= least for each in given)
+    return sum(
+        int(event.stats["requested_bytes"]) >= least
+        for event in _of_allocators(events)
+        if event.name == "MemoryAllocation"
+    )
 
 
 def peak(events: list[Event]) -> int:
     """The most bytes that TensorFlow's allocators had given out at a time, beyond the least they had."""
     given = collections.defaultdict(list)
-    for event in events:
-        if event.name in ("MemoryAllocation", "MemoryDeallocation"):
-            given[event.stats["allocator_name"]].append(int(event.stats["bytes_allocated"]))
+    for event in _of_allocators(events):
+        given[event.stats["allocator_name"]].append(int(event.stats["bytes_allocated"]))
     return sum(max(each) - min(each) for each in given.values())
+
+
+def _of_allocators(events: list[Event]) -> list[Event]:
+    _check_allocator()
+    return [event for event in events if event.name in _ALLOCATORS]
+
+
+@functools.cache
+def _check_allocator() -> None:
+    made = profiled(lambda: tf.zeros([1024, 1024]) + 1)  # smaller tensors are never recorded
+    if not any(event.name in _ALLOCATORS for event in made):
+        raise RuntimeError(
+            "TensorFlow's allocator records nothing on this CPU: "
+            "run this again with TF_ENABLE_ONEDNN_OPTS=1 in the environment"
+        )
 
 
 def _of_plane(plane) -> Iterator[Event]:

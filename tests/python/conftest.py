@@ -22,6 +22,9 @@ os.environ["TERM"] = "xterm"
 # Index files of the tests' shards, and TensorFlow's plugin, are not put into the user's cache folder.
 os.environ["XDG_CACHE_HOME"] = str(BUILD / "cache")
 
+# TensorFlow's kernels and allocator are the same on all CPUs; by itself it uses oneDNN's on some only.
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
+
 
 @pytest.fixture(scope="session")
 def root():
