@@ -65,10 +65,10 @@ endfunction()
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
-# stoker_unity(TARGETS...): up to eight of their sources are compiled together, so that the headers they
+# stoker_unity(TARGETS...): up to sixteen of their sources are compiled together, so that the headers they
 # share are parsed once.
 function(stoker_unity)
-  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${STOKER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${STOKER_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   if(STOKER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # In a unity build a class may have a field of a type that is local to its source.
     foreach(target IN LISTS ARGN)

@@ -197,7 +197,7 @@ namespace {
 
 using Kind = Event::Kind;
 
-bool Waits(const Event* event) { return std::string_view(event->name) == "stoker.wait"; }
+bool IsWait(const Event* event) { return std::string_view(event->name) == "stoker.wait"; }
 
 // Writes the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
 // docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
@@ -289,7 +289,7 @@ void Writer::Thread(uint64_t id, std::string name, const std::vector<const Event
     place = kWorker;
   } else if (name.starts_with("stoker/")) {
     place = name == "stoker/reader" ? kReader : kCopier;
-  } else if (std::ranges::any_of(events, Waits)) {
+  } else if (std::ranges::any_of(events, IsWait)) {
     name = "consumer (" + name + ")";
   }
   Track(pid_, id, name, place);

@@ -23,9 +23,6 @@
 namespace stoker::testing {
 namespace {
 
-constexpr DecodeLimits kTight{1 << 18, 20};
-constexpr uint64_t kMemory = 64 << 20;
-
 void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {
   Require(rows.region().layout == whole.layout, "the layout is that of the full decode");
   const auto pixel = static_cast<size_t>(BytesPerPixel(whole.layout));
@@ -37,13 +34,6 @@ void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {
         std::memcmp(rows.rows()[y].data(), want, static_cast<size_t>(region.width) * pixel) == 0,
         "pixels are those of the full decode");
   }
-}
-
-void RequireSound(const Error& error, size_t size) {
-  Require(!error.cause.empty(), "errors have a cause");
-  const bool budget = error.code == Code::kResourceExhausted;
-  Require(budget || (error.offset.has_value() && *error.offset <= size),
-          "errors have an offset in the file");
 }
 
 template <typename Decoder>

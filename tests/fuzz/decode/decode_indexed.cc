@@ -19,7 +19,6 @@ using jpeg::EntryPoint;
 using jpeg::FrameHeader;
 using jpeg::IndexShape;
 
-constexpr DecodeLimits kTight{1 << 18, 20};
 constexpr int kInterval = 2;    // photographs are small
 constexpr size_t kSigned = 16;  // after the checksum and the content's hash
 

@@ -12,7 +12,7 @@
 namespace stoker::testing {
 namespace {
 
-void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {
+void ComparePixels(const Rows& rows, const Rect& region, const WholeImage& whole) {
   Require((rows.region().layout == PixelLayout::kGray) == (whole.layout == PixelLayout::kGray),
           "the layout is that of the full decode");
   const auto bytes = static_cast<size_t>(BytesPerPixel(whole.layout));
@@ -36,7 +36,6 @@ void RequireOffset(const Error& error, size_t size) {
 
 namespace {
 
-constexpr DecodeLimits kTight{1 << 18, 20};
 constexpr DecodeLimits kTightTruncated{1 << 18, 20, /*accept_truncated=*/true};
 
 struct Outcome {
@@ -117,7 +116,7 @@ void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   const std::optional<Outcome> strict = DecodeByBoth(decoder, libjpeg, bytes);
   if (strict) {
     const Result<WholeImage> whole = DecodeWhole(bytes, strict->reduction);
-    if (whole.ok()) Compare(strict->rows, strict->region, *whole);
+    if (whole.ok()) ComparePixels(strict->rows, strict->region, *whole);
   }
   const uint64_t truncated = accepting.paths().accepted_truncated;
   const std::optional<Outcome> lenient = DecodeByBoth(accepting, accepting_libjpeg, bytes);
@@ -128,7 +127,7 @@ void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   if (lenient && accepting.paths().accepted_truncated != truncated) {
     Require(!strict, "only what is refused otherwise is accepted as truncated");
     const Result<WholeImage> whole = DecodeTruncated(bytes, lenient->reduction);
-    if (whole.ok()) Compare(lenient->rows, lenient->region, *whole);
+    if (whole.ok()) ComparePixels(lenient->rows, lenient->region, *whole);
   }
 }
 

@@ -13,8 +13,6 @@
 namespace stoker::testing {
 namespace {
 
-constexpr DecodeLimits kTight{.max_pixels = 1 << 18};
-
 void RequireRegion(const Rows& rows, const Rect& region, const WholeImage& whole) {
   const auto pixel = static_cast<size_t>(BytesPerPixel(whole.layout));
   const size_t bytes = pixel * static_cast<size_t>(region.width);

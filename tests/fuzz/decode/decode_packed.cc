@@ -19,16 +19,6 @@
 namespace stoker::testing {
 namespace {
 
-constexpr DecodeLimits kTight{.max_pixels = 1 << 18, .max_scans = 20};
-constexpr uint64_t kMemory = 64 << 20;
-
-void RequireSound(const Error& error, size_t size) {
-  Require(!error.cause.empty(), "errors have a cause");
-  Require(
-      error.code == Code::kResourceExhausted || (error.offset.has_value() && *error.offset <= size),
-      "errors have an offset in the file");
-}
-
 Status Decode(JpegDecoder& decoder, const Rect& region, Reduction reduction, Rows& rows) {
   return decoder.Decode(region, rows, {}, reduction);
 }

@@ -20,8 +20,6 @@ namespace {
 using packed_png::DirectoryEntry;
 using packed_png::FixedPart;
 
-constexpr DecodeLimits kTight{1 << 18, 20};
-
 // Gives a changed file the checksums of its bytes, as somebody who forges one would.
 void SignPackedPng(std::vector<uint8_t>& file) {
   FixedPart fixed;
@@ -56,13 +54,6 @@ void SignPackedPng(std::vector<uint8_t>& file) {
   std::memcpy(file.data(), &fixed, sizeof(fixed));
 }
 
-void RequireSoundError(const Error& error, size_t size) {
-  Require(!error.cause.empty(), "errors have a cause");
-  Require(
-      error.code == Code::kResourceExhausted || (error.offset.has_value() && *error.offset <= size),
-      "errors have an offset in the file");
-}
-
 // Returns whether the region could be decoded.
 bool DecodeRegion(std::span<const uint8_t> file, const Rect& region, Rows& rows) {
   static MemoryBudget budget(64 << 20);
@@ -71,7 +62,7 @@ bool DecodeRegion(std::span<const uint8_t> file, const Rect& region, Rows& rows)
   Result<ImageInfo> info = decoder.Open(padded.file());
   if (!info.ok()) return false;
   const Status status = decoder.Decode(region, rows);
-  if (!status.ok()) RequireSoundError(status.error(), file.size());
+  if (!status.ok()) RequireSound(status.error(), file.size());
   return status.ok();
 }
 
@@ -91,7 +82,7 @@ void DecodePacked(std::span<const uint8_t> file) {
   const PaddedFile padded(file);
   ImageDecoder decoder(kTight);
   const Result<ImageInfo> info = decoder.Open(padded.file());
-  if (!info.ok()) return RequireSoundError(info.error(), file.size());
+  if (!info.ok()) return RequireSound(info.error(), file.size());
   if (info->format != ImageFormat::kPackedPng) return;
   const Rect region = ChooseRegion(info->size, Digest(file));
   const Rect all{0, 0, info->size.width, info->size.height};
@@ -101,7 +92,7 @@ void DecodePacked(std::span<const uint8_t> file) {
   if (is_sound) RequireSame(rows, whole, region);
   const Result<RestoredPng> restored = RestorePng(padded.file());
   Require(is_sound || !restored.ok(), "what cannot be decoded is not restored");
-  if (!restored.ok()) return RequireSoundError(restored.error(), file.size());
+  if (!restored.ok()) return RequireSound(restored.error(), file.size());
   Rows of_png;
   Require(DecodeRegion(restored->bytes, all, of_png), "what is restored is a PNG");
   RequireSame(of_png, whole, all);

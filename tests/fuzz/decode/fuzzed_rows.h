@@ -13,6 +13,8 @@
 #include "core/batch/image.h"
 #include "core/memory/buffer.h"
 #include "core/numbers/random.h"
+#include "core/result/result.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
@@ -23,6 +25,16 @@ inline void Require(bool promise, const char* what) {
   if (promise) return;
   std::fprintf(stderr, "broken promise: %s\n", what);
   std::abort();
+}
+
+constexpr DecodeLimits kTight{.max_pixels = 1 << 18, .max_scans = 20};
+constexpr uint64_t kMemory = 64 << 20;
+
+inline void RequireSound(const Error& error, size_t size) {
+  Require(!error.cause.empty(), "errors have a cause");
+  Require(
+      error.code == Code::kResourceExhausted || (error.offset.has_value() && *error.offset <= size),
+      "errors have an offset in the file");
 }
 
 // A file followed by the bytes that a decoder may read.

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
 // So that no predictor overflows in a row of MCUs.
-constexpr int kMaxPredictor = 1 << 30;
+constexpr int kMaxScanPredictor = 1 << 30;
 
 constexpr size_t kGroupBytes = kGroupStride * sizeof(int16_t);
 
@@ -192,7 +192,7 @@ Fallback ScanDecoder::DecodeRow(const Scan& scan, int across, int64_t& segment_l
     if (ScanData::Passed(state_) && !data_.Provide(state_)) return Fallback::kBits;
   }
   for (const int32_t predictor : state_.dc) {
-    if (std::abs(predictor) >= kMaxPredictor) return Fallback::kBits;
+    if (std::abs(predictor) >= kMaxScanPredictor) return Fallback::kBits;
   }
   return Fallback::kNone;
 }
