@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A machine with two devices; little is known about the second one.
-DoctorReport MadeUp() {
+DoctorReport MadeUpReport() {
   DoctorReport report;
   report.version = "1.2.3";
   report.memlock_bytes = 8 << 20;
@@ -55,7 +55,7 @@ TEST(DoctorTest, ExaminesThisMachine) {
 }
 
 TEST(DoctorTest, TextDescribesDriverAndDevices) {
-  const std::string text = DoctorText(MadeUp());
+  const std::string text = DoctorText(MadeUpReport());
   EXPECT_THAT(text, HasSubstr("stoker 1.2.3\n"));
   EXPECT_THAT(text, HasSubstr("driver         CUDA 13.2; CUDA 13.0 is the least that is needed\n"));
   EXPECT_THAT(text, HasSubstr("cuda:0         Some GPU, 80.0 GiB, capability 9.0\n"));
@@ -70,7 +70,7 @@ TEST(DoctorTest, TextDescribesDriverAndDevices) {
 }
 
 TEST(DoctorTest, JsonDescribesDriverAndDevices) {
-  const json report = json::parse(DoctorJson(MadeUp()));
+  const json report = json::parse(DoctorJson(MadeUpReport()));
   EXPECT_EQ(report["memlock_bytes"], 8 << 20);
   EXPECT_EQ(report["libraries"]["zlib"], "1.2.13");
   const json& cuda = report["cuda"];
@@ -86,7 +86,7 @@ TEST(DoctorTest, JsonDescribesDriverAndDevices) {
 }
 
 TEST(DoctorTest, ColoursWhatIsGoodAndWhatIsMissing) {
-  DoctorReport report = MadeUp();
+  DoctorReport report = MadeUpReport();
   report.reader = "uring";
   report.libraries.push_back({"libcurl", "not found: remote objects cannot be read", false});
   const std::string text = DoctorText(report, /*colour=*/true);
