@@ -16,7 +16,7 @@ def test_an_interrupt_of_an_eager_loop_loses_no_batch(make):
         lambda batch: tuple(batch["sample_id"].numpy().tolist()),
         wanted.__getitem__,
         remade="_NotOkStatusException REPLACED BY Alarm",
-        times=50,  # each takes TensorFlow half a second
+        times=20,  # each takes TensorFlow half a second
     )
 
 
