@@ -31,12 +31,17 @@ if(STOKER_WERROR)
   stoker_cxx_options(-Werror)
 endif()
 if(STOKER_SANITIZE)
+  # The thread sanitizer does not instrument targets with the property STOKER_NO_TSAN.
+  set(sanitized "$<NOT:$<BOOL:$<TARGET_PROPERTY:STOKER_NO_TSAN>>>")
+  if(NOT STOKER_SANITIZE STREQUAL "thread")
+    set(sanitized 1)
+  endif()
+  stoker_cxx_options($<${sanitized}:-fsanitize=${STOKER_SANITIZE}> -fno-sanitize-recover=all)
   # -g1: line numbers in the reports.
-  stoker_cxx_options(-fsanitize=${STOKER_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -g1)
+  stoker_cxx_options(-fno-omit-frame-pointer -g1)
   if(NOT STOKER_FUZZ)
-    # A quarter of the compiler's time, for little: a null pointer ends a test without them, the address
-    # sanitizer finds an object that is gone, and the fuzz targets check the decoders and parsers with all three.
+    # These take a quarter of the compiler's time. A null pointer ends a test without them, the address sanitizer
+    # finds an object that is gone, and the fuzz targets check decoders and parsers with all three.
     stoker_cxx_options(-fno-sanitize=null,vptr,alignment)
   endif()
   # -no-pie: otherwise each start of a test relocates two million pointers in the sanitizer's tables.
