@@ -9,7 +9,11 @@ set(STOKER_LEAST_CUDA 12.5)  # cudaGetDriverEntryPointByVersion, and <cuda/ptx>
 function(stoker_architectures nvcc result)
   execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE listed ERROR_QUIET)
   set(known)
-  foreach(architecture IN ITEMS 75-virtual 80-real 90-real 90-virtual 100-real 120-real)
+  set(architectures 75-virtual 80-real 90-real 90-virtual 100-real 120-real)
+  if(STOKER_SANITIZE)  # kernels are not instrumented
+    set(architectures 75-virtual)  # for every device
+  endif()
+  foreach(architecture IN LISTS architectures)
     string(REGEX MATCH "^[0-9]+" number ${architecture})
     if("${listed}" MATCHES "compute_${number}\n")
       list(APPEND known ${architecture})
