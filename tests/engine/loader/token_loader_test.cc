@@ -3,6 +3,7 @@
 #include "engine/order/token_batches.h"
 #include "io/memory/arrays.h"
 #include "io/select/weighted.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/samples/batches.h"
 #include "tests/testing/samples/listed_files.h"
 #include "tests/testing/samples/photo_folder.h"
@@ -21,6 +22,7 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::Effort;
 using ::stoker::testing::Fingerprint;
 using ::stoker::testing::ListedFiles;
 using ::stoker::testing::PhotoFolder;
@@ -151,7 +153,7 @@ TEST_F(TokenLoaderTest, ResumesAtEveryBatch) {
 TEST_F(TokenLoaderTest, OtherWorldsContinue) {
   std::mt19937 random(9);
   const std::vector<uint32_t> worlds = {1, 2, 3, 8};
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < Effort(24); ++round) {
     std::vector<uint64_t> ids;
     std::string state;
     for (bool ends = false; !ends;) {
@@ -341,6 +343,7 @@ TEST(TokenArrays, AnyIntegersCount) {
     options.batch_size = 0;
     options.batch_tokens = 70;
     options.tokens = "n";
+    options.runtime = Runtime::Create(testing::RuntimeUnderTest(1)).value();
     const auto loader = Loader::Open(options);
     return loader.ok() ? (*loader)->batches_per_epoch() : 0;
   };
