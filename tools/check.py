@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Style checks beyond the compiler's. Needs only Python's standard library.
 
-  tools/check.py [--root DIR] [--build DIR] [--fix] [--again | --near] [format] [tree] [python] [tidy] [shell]
+  tools/check.py [--root DIR] [--build DIR] [--fix] [--again | --near] [--product] [CHECK...]
 
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
@@ -14,7 +14,8 @@ tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which
         together; a group is checked again only if one of its sources, a header of ours that it includes, the
         settings or Debian's packages have changed, in any checkout of this user (~/.cache/stoker/tidy); with
         --again, always. With --near, a changed header is checked in one group that includes it, not in all:
-        minutes, where all include it. Sources that two targets compile are checked with the first one
+        minutes, where all include it. With --product, without tests/. Sources that two targets compile are
+        checked with the first one
 shell   shellcheck
 
 Without a name: all checks. Exit code 0 if nothing was found, 1 if something was, 2 if a check could
@@ -357,6 +358,8 @@ def run_tidy(options):
     (commands / "compile_commands.json").write_text(json.dumps(entries))
     passed = folder_of_passed()
     wanted = set(sources(options.root, (".cc",)))
+    if options.product:
+        wanted = {path for path in wanted if path.parts[0] != "tests"}
     todo = {}
     seen = set()
     for entry in entries:
@@ -414,6 +417,7 @@ def main():
     tidied = parser.add_mutually_exclusive_group()
     tidied.add_argument("--again", action="store_true", help="let clang-tidy check what it has passed, too")
     tidied.add_argument("--near", action="store_true", help="check a changed header in one source only")
+    parser.add_argument("--product", action="store_true", help="let clang-tidy leave out the tests")
     options = parser.parse_args()
     if unknown := set(options.checks) - set(CHECKS):
         parser.error(f"no such check: {', '.join(sorted(unknown))}")
