@@ -18,7 +18,6 @@ constexpr const char* kPieces = "images of a sample";  // if there are several
 constexpr const char* kTokenBatches = "token batches";
 constexpr std::string_view kOfPlan[] = {  // differ in it, too
     kSamples, kFingerprint, "batch_size", "batch_tokens", "tokens", "shuffle", "seed"};
-constexpr const char* kNoIdentity = "none";
 
 void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
   const TransformRow& row = RowOf(transform);
@@ -117,7 +116,7 @@ std::string DefaultOf(const Identity& identity, std::string_view name) {
       return TextOf(row.option, row.option.in(standard));
     }
   }
-  return kNoIdentity;
+  return "none";
 }
 
 // "1,281,167"; text that is not a 64-bit number is returned unchanged.

@@ -28,7 +28,7 @@ void RequireRegion(const Rows& rows, const Rect& region, const WholeImage& whole
 }
 
 void Decode(std::span<const uint8_t> input, bool wide, uint64_t seed) {
-  static MemoryBudget budget(64 << 20);
+  static MemoryBudget budget(kMemory);
   static PackedMaskDecoder decoder(kTight, &budget);  // state must not leak
   const PaddedFile mask(input);
   const Result<WholeImage> whole = DecodeWholePackedMask(input, wide, kTight.max_pixels);

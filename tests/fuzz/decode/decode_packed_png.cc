@@ -56,7 +56,7 @@ void SignPackedPng(std::vector<uint8_t>& file) {
 
 // Returns whether the region could be decoded.
 bool DecodeRegion(std::span<const uint8_t> file, const Rect& region, Rows& rows) {
-  static MemoryBudget budget(64 << 20);
+  static MemoryBudget budget(kMemory);
   static ImageDecoder decoder(kTight, &budget);  // state must not leak
   const PaddedFile padded(file);
   Result<ImageInfo> info = decoder.Open(padded.file());

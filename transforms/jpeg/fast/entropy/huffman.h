@@ -24,6 +24,9 @@ inline constexpr int kMaxFirstSize = 7;
 inline constexpr int kMaxDcSize = 11;
 inline constexpr int kMaxAcSize = 10;
 
+// A larger DC predictor ends the fast path, at the latest after a row of MCUs: none overflows.
+inline constexpr int kMaxPredictor = 1 << 30;
+
 // A block's coefficients are counted by k, the zig-zag index of the last one so far. Every uncommon
 // case pushes k beyond 62: the end-of-block code adds kEndOfBlock, a code longer than the window
 // kLongCode. A run that leaves the block adds at most 32.

@@ -11,7 +11,6 @@ namespace {
 
 // The maximum number of MCUs parsed at a time, so that no predictor can overflow.
 constexpr int kMaxMcus = 1 << 16;
-constexpr int kMaxPredictor = 1 << 30;
 static_assert(int64_t{kMaxMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMaxPredictor);
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/numbers/divide_up.h"
+#include "transforms/jpeg/fast/entropy/huffman.h"
 
 namespace stoker::jpeg {
 namespace {
@@ -14,9 +15,6 @@ namespace {
 // The bytes that are kept from image to image: enough for a region of 250,000 pixels in 4:2:0. New
 // memory for larger ones costs little in comparison.
 constexpr size_t kKeptBytes = size_t{1} << 20;
-
-// So that no predictor overflows in a row of MCUs.
-constexpr int kMaxScanPredictor = 1 << 30;
 
 constexpr size_t kGroupBytes = kGroupStride * sizeof(int16_t);
 
@@ -192,7 +190,7 @@ Fallback ScanDecoder::DecodeRow(const Scan& scan, int across, int64_t& segment_l
     if (ScanData::Passed(state_) && !data_.Provide(state_)) return Fallback::kBits;
   }
   for (const int32_t predictor : state_.dc) {
-    if (std::abs(predictor) >= kMaxScanPredictor) return Fallback::kBits;
+    if (std::abs(predictor) >= kMaxPredictor) return Fallback::kBits;
   }
   return Fallback::kNone;
 }
