@@ -309,20 +309,22 @@ Status CheckPadding(const LoaderOptions& options) {
 }
 
 // Refuses a cache, which keeps the first piece of a row, for rows of several samples.
-Status CheckMosaic(const LoaderOptions& options) {
+Status CheckSeveral(const LoaderOptions& options) {
   const std::vector<Transform>& list = options.transforms;
-  if (list.empty() || !std::holds_alternative<Mosaic>(list.front())) return {};
+  const auto found = std::ranges::find_if(list, &TakesSamples);
+  if (found == list.end()) return {};
+  const std::string name = NameOf(*found);
+  const std::string makes = "transforms[" + std::to_string(found - list.begin()) + "], " + name +
+                            ", makes rows of several samples";
   if (const Field* const field = FieldOfSeveral(options.source->fields())) {
     return Error{.code = Code::kUnimplemented,
-                 .cause = "transforms[0], Mosaic, makes rows of several samples, and '" +
-                          field->name + "' has several images of each",
-                 .advice = "Leave Mosaic out"};
+                 .cause = makes + ", and '" + field->name + "' has several images of each",
+                 .advice = "Leave " + name + " out"};
   }
   if (!options.cache) return {};
-  return Error{
-      .code = Code::kUnimplemented,
-      .cause = "a cache was given, and transforms[0], Mosaic, makes rows of several samples",
-      .advice = "Leave cache out, or pack the images (`stoker pack`)"};
+  return Error{.code = Code::kUnimplemented,
+               .cause = "a cache was given, and " + makes,
+               .advice = "Leave cache out, or pack the images (`stoker pack`)"};
 }
 
 // Refuses to add columns of geometry to rows that have none or several, and next to fields with
@@ -407,7 +409,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
-  TRY(CheckMosaic(options));
+  TRY(CheckSeveral(options));
   TRY(CheckViews(options));
   TRY(CheckGeometry(options));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {

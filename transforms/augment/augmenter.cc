@@ -140,16 +140,23 @@ Status Augmenter::Do(const Mirror& step) {
   return ReplaceTile(tile_.size, [&](const Tile& to) { MirrorTo(tile_, step, to); });
 }
 
-Status Augmenter::Do(const PasteMirrored& step) {
-  return ReplaceTile(tile_.size, [&](const Tile& to) {
-    MirrorTo(tile_, {.columns = true}, to);
-    for (size_t c = 0; c < to.channels; ++c) {
-      const uint8_t* const image = tile_.plane(c);
-      uint8_t* const mirrored = to.plane(c);
+Status Augmenter::Do(const Paste& step) {
+  const auto put = [&step](const uint8_t* from, bool inside, const Tile& to) {
+    for (size_t c = 0; c < to.channels; ++c, from += to.plane_bytes()) {
+      uint8_t* const pixels = to.plane(c);
       for (size_t i = 0; i < to.plane_bytes(); ++i) {
-        mirrored[i] = step.inside[i] != 0 ? mirrored[i] : image[i];
+        pixels[i] = (step.inside[i] != 0) == inside ? from[i] : pixels[i];
       }
     }
+  };
+  if (step.inside == nullptr) return {};
+  if (step.other != nullptr) {
+    put(step.other, true, tile_);
+    return {};
+  }
+  return ReplaceTile(tile_.size, [&](const Tile& to) {
+    MirrorTo(tile_, {.columns = true}, to);
+    put(tile_.pixels, false, to);
   });
 }
 

@@ -48,7 +48,7 @@ class Augmenter {
   Status Do(const Affine& step);
   Status Do(const Reframe& step);
   Status Do(const Mirror& step);
-  Status Do(const PasteMirrored& step);
+  Status Do(const Paste& step);
   Status Do(const Mix& step);
   template <typename InPlace>
   Status Do(const InPlace& step);

@@ -67,12 +67,13 @@ class PlainStep {
   void operator()(const Mirror& step) {
     ReplaceTile(size_, [&](const Tile& to) { MirrorPlain(tile_, step, to); });
   }
-  void operator()(const PasteMirrored& step) {
+  void operator()(const Paste& step) {
     const std::vector<uint8_t> image = pixels_;
     const auto width = static_cast<size_t>(size_.width);
     for (size_t i = 0; i < image.size(); ++i) {
       const size_t x = i % width;
-      if (step.inside[i % tile_.plane_bytes()] != 0) pixels_[i] = image[i - x + (width - 1 - x)];
+      if (step.inside == nullptr || step.inside[i % tile_.plane_bytes()] == 0) continue;
+      pixels_[i] = step.other != nullptr ? step.other[i] : image[i - x + (width - 1 - x)];
     }
   }
   void operator()(const Mix& mix) {

@@ -119,10 +119,12 @@ struct Mirror {
   bool rows = false;     // swap top and bottom
 };
 
-// The mirrored image (left and right) where `inside` is 1, and the image where it is 0.
-struct PasteMirrored {
-  static constexpr const char* kName = "PasteMirrored";
-  const uint8_t* inside = nullptr;  // of each pixel; not owned
+// Another image of the same size, or the mirrored image (left and right), where `inside` is 1, and
+// the image where it is 0.
+struct Paste {
+  static constexpr const char* kName = "Paste";
+  const uint8_t* inside = nullptr;  // of each pixel; null if it is 0 everywhere; not owned
+  const uint8_t* other = nullptr;   // planes as those of a Tile; null if it is the mirrored image
 };
 
 struct ChainedStep;
@@ -143,7 +145,7 @@ struct Mix {
 using Step =
     std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness, AdjustHue,
                  AdjustHsv, Grayscale, PermuteChannels, Posterize, Solarize, Invert, AutoContrast,
-                 Equalize, Blur, Affine, Reframe, Mirror, PasteMirrored, Mix>;
+                 Equalize, Blur, Affine, Reframe, Mirror, Paste, Mix>;
 
 struct ChainedStep {
   Step step;

@@ -263,28 +263,32 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   return status;
 }
 
-// Makes the tile of a row's canvas, if this is the first of its images, and keeps what FinishCanvas
-// needs of the image.
+// Makes the tile of a Mosaic's canvas, if this is the first of its images, and keeps what
+// FinishCanvas needs of the image.
 Status Plan::KeepOnCanvas(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
   context.row = key;
   if (LacksImages(context)) return {};
   const ImageSize tile = context.drawn.canvas->tile.size();
-  if (key.part == 0) TRY(context.augmenter.Start(tile));
+  if (mosaic_ && key.part == 0) TRY(context.augmenter.Start(tile));
   ViewContext::OnCanvas& kept = context.canvas[key.part];
   kept.drawn = context.drawn;
   kept.size = viewed;
-  auto& [rect, image, fill, corner] = *kept.drawn.placed;
-  image.x += rect.x;
-  image.y += rect.y;
-  rect = {0, 0, tile.width, tile.height};
-  ShowPart(*kept.drawn.placed, kept.drawn.geometry);
+  kept.steps = kept.drawn.steps.size();
+  if (mosaic_) {
+    auto& [rect, image, fill, corner] = *kept.drawn.placed;
+    image.x += rect.x;
+    image.y += rect.y;
+    rect = {0, 0, tile.width, tile.height};
+    ShowPart(*kept.drawn.placed, kept.drawn.geometry);
+  }
   kept.masks.clear();
   kept.values.clear();
-  kept.first = kept.count = 0;
+  kept.kept.clear();
   const ObjectRows* const rows = context.to.objects;
   if (options_.objects.empty() || rows == nullptr || rows->to.empty()) return {};
-  kept.count = rows->count;
-  kept.first = static_cast<uint32_t>(*rows->kept) - rows->count;
+  const std::span<const uint32_t> objects = context.objects.kept();
+  kept.kept.assign(objects.begin(), objects.end());
+  kept.first = static_cast<uint32_t>(static_cast<size_t>(*rows->kept) - objects.size());
   kept.masks.assign(rows->masks.begin(), rows->masks.end());
   for (const ShapeMask& mask : rows->masks) {
     kept.values.insert(kept.values.end(), mask.values.begin(), mask.values.end());
@@ -344,8 +348,8 @@ uint32_t Plan::FailedPart(ViewContext& context) {
     return static_cast<uint32_t>(*image);
   }
   const auto images = std::span(context.canvas).first(context.on_canvas);
-  return static_cast<uint32_t>(std::ranges::max_element(images, {}, &ViewContext::OnCanvas::count) -
-                               images.begin());
+  const auto count = [](const ViewContext::OnCanvas& image) { return image.kept.size(); };
+  return static_cast<uint32_t>(std::ranges::max_element(images, {}, count) - images.begin());
 }
 
 // Draws one view.
@@ -380,7 +384,7 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
   const DrawnSample& drawn = context.drawn;
   if (LacksImages(context) || (drawn.placed && IsEmpty(drawn.geometry.window))) return Rect{};
   PixelOutput output = OutputTo(context.to.row, RowSize(drawn.size));
-  if (!drawn.steps.empty()) {
+  if (!drawn.steps.empty() || pastes_others()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
     output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw, .gray = is_gray()};
@@ -437,6 +441,7 @@ Status Plan::EmitRows(ImageContext& context) const {
 
 Status Plan::EmitRow(ViewContext& context) const {
   if (pad_to_ && !pads_batches()) Surround(context);
+  if (has_canvas_) return EmitOnCanvas(context);
   if (context.drawn.placed) return EmitPart(context);
   return context.drawn.steps.empty() && context.drawn.erasures.empty() ? Status()
                                                                        : Augment(context);
@@ -457,16 +462,6 @@ void Plan::Surround(ViewContext& context) const {
 Status Plan::EmitPart(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
   const auto& [part, image, fill, corner] = *drawn.placed;
-  if (LacksImages(context)) return {};
-  if (has_canvas_) {
-    const Tile& tile = context.augmenter.tile();
-    const RowFormat format(CanvasOutput(tile, false), tile.size);
-    FillAround(image, fill, format, part.size(), PixelOf(format, tile.pixels, part));
-    if (++context.on_canvas != drawn.canvas->images) return {};
-    Status status = FinishCanvas(context);
-    if (!status.ok()) context.failed = FailedPart(context);
-    return status;
-  }
   if (IsEmpty(part)) return {};
   const uint64_t start = NowNanoseconds();
   const RowFormat format(OutputTo(context.to.row, output_), output_);
@@ -489,6 +484,27 @@ Status Plan::EmitPart(ViewContext& context) const {
   return {};
 }
 
+// Completes one of the images that are changed together, and the row after the last one. Two images
+// with tiles of their own swap theirs, so that `augmenter` has the first one in the end.
+Status Plan::EmitOnCanvas(ViewContext& context) const {
+  if (LacksImages(context)) return {};
+  const uint64_t start = NowNanoseconds();
+  if (mosaic_) {
+    const auto& [part, image, fill, corner] = *context.drawn.placed;
+    const Tile& tile = context.augmenter.tile();
+    const RowFormat format(CanvasOutput(tile, false), tile.size);
+    FillAround(image, fill, format, part.size(), PixelOf(format, tile.pixels, part));
+  } else {
+    TRY(context.ApplySteps());
+    std::swap(context.augmenter, context.other);
+  }
+  context.augment_ns += NowNanoseconds() - start;
+  if (++context.on_canvas != context.drawn.canvas->images) return {};
+  Status status = FinishCanvas(context);
+  if (!status.ok()) context.failed = FailedPart(context);
+  return status;
+}
+
 // Executes the steps after the geometry.
 Status Plan::Augment(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
@@ -497,7 +513,7 @@ Status Plan::Augment(ViewContext& context) const {
   const PixelOutput output = OutputTo(context.to.row, row_size);
   const RowFormat format(output, row_size);
   auto* const row = static_cast<uint8_t*>(output.row);
-  if (!drawn.steps.empty()) {
+  if (has_canvas_ || !drawn.steps.empty()) {
     TRY(context.ApplySteps());
     EmitTile(context.augmenter.tile(), format, row);
   }

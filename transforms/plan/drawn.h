@@ -43,8 +43,9 @@ struct Placement {
   std::optional<std::array<HalfPlane, 2>> corner{};
 };
 
-// The canvas of a row whose images are changed together, once all of them are on it: with a
-// CopyPaste after a Mosaic. In pixels of the row; they may lie outside it.
+// The canvas of a row whose images are changed together, once all are on it: with a CopyPaste after
+// a Mosaic; or, with a CopyPaste of another image's objects, of two, each on a tile of its own of
+// the canvas's size. In pixels of the row; they may lie outside it.
 struct Canvas {
   Rect all;
   Rect tile;   // what is made: the middle of its columns is that of all, and no other pixel of the

@@ -159,6 +159,7 @@ Status MovedObjects::Read(std::span<const ObjectField> fields, const ObjectRows&
   size_ = image;
   shares_of_.reset();
   read_ = count_ = rows.count;
+  aside_ = 0;
   room_ = copies * read_;
   size_t points = 0;
   for (const ObjectField& field : fields) points += PointsOf(field);
@@ -373,11 +374,16 @@ void MovedObjects::KeepCentersIn(const Rect& part) {
   KeepIf([&](const Box& box) { return HasCenterIn(part, box); });
 }
 
-std::vector<uint32_t>& MovedObjects::ChooseMirrored(double p) {
+void MovedObjects::SetAside(size_t count) { aside_ = std::exchange(count_, count) - count; }
+
+std::vector<uint32_t>& MovedObjects::Choose(double p, CopyPaste::Mode mode) {
   constexpr double kMostCovered = 0.3, kLeastArea = 1e-7;  // as bbox_ioa of Ultralytics
   possible_.clear();
-  for (uint32_t i = 0; i < count_; ++i) {
-    const Box box = MirroredIn(size_.width, boxes_[i]);
+  const bool mirrors = mode == CopyPaste::Mode::kFlip;
+  const size_t first = mirrors ? 0 : count_;
+  const size_t end = mirrors || count_ == 0 ? count_ : count_ + aside_;
+  for (auto i = static_cast<uint32_t>(first); i < end; ++i) {
+    const Box box = mirrors ? MirroredIn(size_.width, boxes_[i]) : boxes_[i];
     double covered = AreaOf(box) > 0 ? 0 : 1;  // the most of any box
     for (size_t j = 0; j < count_ && covered < kMostCovered; ++j) {
       const Box& other = boxes_[j];
@@ -414,6 +420,14 @@ void MovedObjects::PasteMirrored(std::span<const uint32_t> chosen) {
     }
     ++count_;
   }
+}
+
+void MovedObjects::PasteOthers(std::span<const uint32_t> chosen) {
+  for (const uint32_t object : chosen) {
+    if (object != count_) Move(object, count_);
+    indices_[count_++] |= kPasted;
+  }
+  aside_ = 0;
 }
 
 void MovedObjects::WriteAs(BoxFormat format, std::optional<ImageSize> shares_of) {

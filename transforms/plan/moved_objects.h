@@ -19,6 +19,7 @@
 #include "core/result/result.h"
 #include "transforms/plan/geometry_map.h"
 #include "transforms/plan/objects.h"
+#include "transforms/spec/transform.h"
 
 namespace stoker {
 
@@ -82,11 +83,16 @@ class MovedObjects {
                     std::span<const std::optional<Box>> of_shapes);
   // Drops objects whose box has its center outside of `part`, or on its border.
   void KeepCentersIn(const Rect& part);
-  // Returns the places in boxes() of the objects that CopyPaste chooses, ascending; valid until the
-  // next call. Takes time in proportion to the square of their number.
-  std::vector<uint32_t>& ChooseMirrored(double p);
+  // Keeps the first `count` objects. The others follow them in all(), until others are pasted.
+  void SetAside(size_t count);
+  // Returns the places in all() of the objects that CopyPaste chooses, ascending; valid until the
+  // next call: of those that are kept, as they are mirrored, or of those that were set aside; none
+  // if no object is kept. Takes time in proportion to the square of their number.
+  std::vector<uint32_t>& Choose(double p, CopyPaste::Mode mode);
   // Adds copies of these objects, mirrored left and right, after the others.
   void PasteMirrored(std::span<const uint32_t> chosen);
+  // Adds these of the objects that were set aside after the others.
+  void PasteOthers(std::span<const uint32_t> chosen);
   // Says how boxes are written: as shares of a size, or in pixels. Until then, in the format in
   // which they were read, in pixels.
   void WriteAs(BoxFormat format, std::optional<ImageSize> shares_of);
@@ -98,9 +104,10 @@ class MovedObjects {
 
   ImageSize size() const { return size_; }  // of the image that they are in
   std::span<const Box> boxes() const { return {boxes_, count_}; }
-  // The indices of those that are kept, among those that were read; those of copies, which are the
-  // last ones, with kPasted.
+  // The indices of those that are kept, among those that were read; those of pasted ones, which are
+  // the last ones, with kPasted.
   std::span<const uint32_t> kept() const { return {indices_, count_}; }
+  std::span<const uint32_t> all() const { return {indices_, count_ + aside_}; }
 
  private:
   struct Point {
@@ -132,10 +139,11 @@ class MovedObjects {
   size_t read_ = 0;                      // objects
   size_t room_ = 0;                      // likewise, at least as many
   size_t count_ = 0;  // of them, those that are kept: the first ones of each array
+  size_t aside_ = 0;  // those that were set aside: the next ones
   Box* boxes_ = nullptr;
   Point* points_ = nullptr;      // of one field after the other, each with room for room_ objects
   uint32_t* indices_ = nullptr;  // of the objects, in what was read
-  std::vector<std::pair<double, uint32_t>> possible_;  // of ChooseMirrored
+  std::vector<std::pair<double, uint32_t>> possible_;  // of Choose
   std::vector<uint32_t> chosen_;                       // likewise
 };
 

@@ -119,7 +119,7 @@ uint64_t Plan::extra_bytes() const {
           : GrowingBuffer::MappedBytes(MovedObjects::BytesFor(options_.objects, count));
   const ImageSize most{std::max(tile_.width, output_.width),
                        std::max(tile_.height, output_.height)};
-  const bool pastes = copies_ > 1;
+  const bool pastes = copies_ > 1 || has_canvas_;
   uint64_t shapes =
       options_.draws_shapes ? ShapeMasks::BytesFor(pastes ? most : output_, count) : 0;
   if (pastes) shapes += GrowingBuffer::MappedBytes(Tile{nullptr, most}.plane_bytes());
@@ -169,7 +169,8 @@ uint64_t Plan::view_tile_bytes() const {
     Add(transforms_[i], tile_, steps);
   }
   const uint64_t pixels = static_cast<uint64_t>(tile_.width) * static_cast<uint64_t>(tile_.height);
-  return tile ? interleaved() * (2 * 3 * pixels + steps.sum() + kRoundingUp)
+  const uint64_t tiles = pastes_others() ? 2 : interleaved();
+  return tile ? tiles * (2 * 3 * pixels + steps.sum() + kRoundingUp)
               : 0;  // one tile is read, one is written
 }
 

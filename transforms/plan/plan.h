@@ -185,9 +185,10 @@ class Plan {
                               // RandomErasing, and two for a PadTo after Normalize
   size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
 
-  // The most samples that a row is made of: 4 with a Mosaic, otherwise 1. Each one writes its own
-  // part of the row, in any order, but for objects, which follow those of the samples before it.
-  uint32_t parts() const { return mosaic_ ? kMosaicParts : 1; }
+  // The most samples that a row is made of: 4 with a Mosaic, 2 with a CopyPaste of objects of
+  // another image, otherwise 1. Without a CopyPaste, each one writes its own part of the row, in
+  // any order, but for objects, which follow those of the samples before it.
+  uint32_t parts() const { return mosaic_ ? kMosaicParts : pastes_others() ? 2 : 1; }
   // A row has at most this many times the objects of a sample.
   uint32_t times_objects() const { return copies_ * parts(); }
   // Returns the samples of a row: first the one that it is for, then those that are drawn of the
@@ -286,10 +287,12 @@ class Plan {
   Status EmitMask(ViewContext& context) const;
   Status EmitRow(ViewContext& context) const;
   Status EmitPart(ViewContext& context) const;
+  Status EmitOnCanvas(ViewContext& context) const;
   Status Augment(ViewContext& context) const;
   void Surround(ViewContext& context) const;
   Plan OfMask(const Piece& mask) const;
   bool has_masks() const;
+  bool pastes_others() const { return has_canvas_ && !mosaic_; }
   uint64_t view_tile_bytes() const;
   uint64_t CanvasBytes() const;
   uint64_t interleaved() const { return has_canvas_ ? 1 : 2; }  // samples of a workspace
@@ -301,7 +304,8 @@ class Plan {
   size_t normalize_index_ = 0;  // after this index, values of erasures are not normalized
   Normalize normalize_;
   std::optional<Mosaic> mosaic_;             // the first transform
-  bool has_canvas_ = false;                  // a CopyPaste follows it
+  bool has_canvas_ = false;                  // a CopyPaste follows it, or pastes another's objects
+  size_t canvas_at_ = 0;                     // the index of that CopyPaste
   std::vector<ObjectField> canvas_objects_;  // options_.objects, in pixels
   std::optional<PadTo> pad_to_;
   size_t pad_to_index_ = 0;
@@ -314,7 +318,7 @@ class Plan {
   std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
   std::optional<Piece> mask_;
   bool draws_by_boxes_ = false;  // crops or steps depend on the boxes of a sample
-  uint32_t copies_ = 1;          // of each object, at most: 2 with a CopyPaste
+  uint32_t copies_ = 1;          // of each object, at most: 2 if a CopyPaste mirrors them
 };
 
 }  // namespace stoker

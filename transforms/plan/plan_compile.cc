@@ -92,9 +92,9 @@ bool OnlyPastes(const Transform& transform) {
   return held == nullptr ? Is<CopyPaste>(transform) : std::ranges::all_of(*held, &OnlyPastes);
 }
 
-// Whether the images of a row are put on a canvas.
+// Whether the images of a Mosaic are put on a canvas.
 bool HasCanvas(std::span<const Transform> transforms) {
-  return transforms.size() > 1 && Is<Mosaic>(transforms[0]) && OnlyPastes(transforms[1]);
+  return transforms.size() > 1 && OnlyPastes(transforms[1]);
 }
 
 // Returns why a transform cannot follow a Mosaic, whose images are changed one after another: it
@@ -123,6 +123,7 @@ std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
                                       ClampBoundingBoxes, ConvertBoundingBoxFormat>) {
           return std::nullopt;
         } else if constexpr (std::is_same_v<T, CopyPaste>) {
+          if (t.mode == CopyPaste::Mode::kMixup) return std::nullopt;  // Follow says why not
           return Refusal{"it pastes onto the canvas of a Mosaic before others change its images",
                          "Put it directly after the Mosaic"};
         } else {
@@ -159,7 +160,7 @@ class Images {
   std::optional<size_t> step_;      // index of the last transform that cannot be fused
   std::optional<size_t> colour_;    // likewise, of padding that a resampling can follow
   std::optional<size_t> pastes_;    // index of the CopyPaste
-  bool has_canvas_ = false;         // it pastes onto that of a Mosaic
+  std::optional<size_t> canvas_;    // likewise, if several images are there before it
   std::optional<Surroundings> surrounded_;  // the last padding of the image
 };
 
@@ -186,7 +187,7 @@ class Compiler : private Images {
         }
       }
       TRY(CheckPosition(transform));
-      if (index_ > (has_canvas_ ? 1 : 0) && Is<Mosaic>(transforms_.front())) {
+      if (index_ > canvas_.value_or(0) && Is<Mosaic>(transforms_.front())) {
         if (const auto refusal = RefusalAfterMosaic(transform)) {
           return Refuse(index_, refusal->cause, refusal->advice);
         }
@@ -223,7 +224,7 @@ class Compiler : private Images {
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
   bool pastes() const { return pastes_.has_value(); }
-  bool has_canvas() const { return has_canvas_; }
+  std::optional<size_t> canvas() const { return canvas_; }
   // Returns the most pixels along each side that a tile has. If its images differ in size, they are
   // at most as large as the output.
   ImageSize tile(ImageSize output) const {
@@ -488,7 +489,7 @@ class Compiler : private Images {
     return OnTile();
   }
 
-  Status Follow(const CopyPaste&) {
+  Status Follow(const CopyPaste& t) {
     if (pastes_) {
       return Refuse(index_, NameAt(*pastes_) + " pastes objects already", "Remove one of the two");
     }
@@ -501,8 +502,36 @@ class Compiler : private Images {
       return Refuse(index_, "samples have no shapes here",
                     "Ask the source for masks that are drawn from polygons or RLE");
     }
+    if (t.mode == CopyPaste::Mode::kMixup) TRY(TakeAnother());
     pastes_ = index_;
     return OnTile();
+  }
+
+  // Checks a CopyPaste of objects of another image, which is made by the transforms before it.
+  Status TakeAnother() {
+    if (Is<Mosaic>(transforms_.front())) {
+      return Refuse(index_,
+                    "the other image would be a Mosaic of its own, and a row be made of two "
+                    "Mosaics",
+                    "Use mode \"flip\" directly after the Mosaic, or leave the Mosaic out");
+    }
+    const auto is_another = [](const Transform& each) {
+      const auto* const paste = std::get_if<CopyPaste>(&each);
+      return paste == nullptr || paste->mode != CopyPaste::Mode::kMixup;
+    };
+    if (AnyOf(transforms_[index_], is_another)) {
+      return Refuse(index_, "it holds other transforms, which would not change the other image",
+                    "Let it hold a CopyPaste with mode \"mixup\" alone");
+    }
+    TRY(CheckSeveral());
+    if (converted_) return RefuseBefore(*converted_);
+    if (!size_) {
+      return Refuse(index_, "images differ in size here, and both images must have the same one",
+                    "Move it after RandomResizedCrop, or after Resize to a height and width, or "
+                    "CenterCrop");
+    }
+    canvas_ = index_;
+    return {};
   }
 
   Status Follow(const RandomApply& t) {
@@ -572,6 +601,10 @@ class Compiler : private Images {
     return {};
   }
   Status Follow(const PadTo& t) {
+    if (canvas_) {
+      return Refuse(index_, NameAt(*canvas_) + " takes objects of an image of the same size",
+                    "Use Pad, which adds padding to images of one size");
+    }
     const ImageSize given{t.width, t.height};
     ASSIGN_OR_RETURN(const ImageSize size, t.multiple != 0 ? RoundedUp(t.multiple) : given);
     if (size_ && Larger(*size_, size)) {
@@ -611,26 +644,29 @@ class Compiler : private Images {
 
   // ---- Several images.
 
-  Status Follow(const Mosaic& t) {
-    if (index_ != 0) {
-      return Refuse(index_, NameAt(0) + " comes before it", "Put it first");
-    }
+  Status CheckSeveral() const {
     if (options_.defer_to_device) {
       return Refuse(index_, "a device does not finish rows of several images",
                     "Let the program copy batches to the device");
     }
-    if (options_.geometry) {
-      return Refuse(index_, "the geometry of a row is of one image", "Leave geometry out");
+    if (!options_.geometry) return {};
+    return Refuse(index_, "the geometry of a row is of one image", "Leave geometry out");
+  }
+
+  Status Follow(const Mosaic& t) {
+    if (index_ != 0) {
+      return Refuse(index_, NameAt(0) + " comes before it", "Put it first");
     }
+    TRY(CheckSeveral());
     if (!options_.objects.empty()) TRY(CheckBoxes());
     SetSize({t.size, t.size});
     TRY(Resample());
     const bool turns = t.degrees != 0 || t.shear != 0 || t.perspective != 0;
-    has_canvas_ = HasCanvas(transforms_);
-    if (!turns && !has_canvas_) return {};
+    if (HasCanvas(transforms_)) canvas_ = 1;
+    if (!turns && !canvas_) return {};
     step_ = index_;
     const int most = static_cast<int>(std::ceil(t.size * (1 + t.scale))) + 1;
-    if (!has_canvas_) {
+    if (!canvas_) {
       tile_ = {most, most};  // of one of the images, with edges repeated
     } else if (turns) {
       tile_ = {2 * most, 2 * most};
@@ -854,8 +890,9 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.scale_.push_back(static_cast<float>(1.0 / (255.0 * std)));
     plan.bias_.push_back(mean == 0 ? 0.0f : -mean / std);
   }
-  plan.copies_ = compiler.pastes() ? 2 : 1;
-  plan.has_canvas_ = compiler.has_canvas();
+  plan.has_canvas_ = compiler.canvas().has_value();
+  plan.canvas_at_ = compiler.canvas().value_or(0);
+  plan.copies_ = compiler.pastes() && !plan.pastes_others() ? 2 : 1;
   plan.canvas_objects_ = options.objects;
   for (ObjectField& field : plan.canvas_objects_) field.normalized = false;
   plan.draws_by_boxes_ =

@@ -68,6 +68,14 @@ class Plan::Drawing {
     ++transform_;
   }
 
+  // Continues with the transform at `index` once both images of a row are there, each on its tile.
+  void ContinueAt(size_t index) {
+    Skip(std::span(plan_.transforms_).first(index));
+    transform_ = static_cast<uint32_t>(index);
+    if (objects_ != nullptr) objects_->SetAside(context_->canvas[1].first);
+    Push(Paste{});
+  }
+
   // Makes the image, which is the tile of a canvas, that of the row.
   void CutFromCanvas(const Mosaic& t) {
     if (!status_.ok()) return;
@@ -314,32 +322,37 @@ class Plan::Drawing {
   }
 
   void Apply(const CopyPaste& t, RandomStream&) {
-    if (context_ != nullptr && !context_->to.objects->masks.empty()) status_ = Paste(t);
+    if (context_ != nullptr && !context_->to.objects->masks.empty()) status_ = PasteObjects(t);
   }
 
-  Status Paste(const CopyPaste& t) {
+  Status PasteObjects(const CopyPaste& t) {
     constexpr size_t kMost = 8192;  // bounds the time
-    if (const size_t count = objects_->boxes().size(); count > kMost) {
+    const bool mirrors = t.mode == CopyPaste::Mode::kFlip;
+    if (const size_t count = objects_->all().size(); count > kMost) {
       return Error{.code = Code::kInvalidArgument,
-                   .cause = "the image has " + std::to_string(count) +
-                            " objects, and CopyPaste can compare " + std::to_string(kMost) +
-                            " with each other",
+                   .cause = (mirrors ? "the image has " : "the two images have ") +
+                            std::to_string(count) + " objects, and CopyPaste can compare " +
+                            std::to_string(kMost) + " with each other",
                    .advice = "Leave the sample out"};
     }
-    std::vector<uint32_t>& chosen = objects_->ChooseMirrored(t.p);
+    std::vector<uint32_t>& chosen = objects_->Choose(t.p, t.mode);
     if (chosen.empty()) return {};
-    Push(Mirror{.columns = true});  // finds where the copies are
+    if (mirrors) Push(Mirror{.columns = true});  // finds where the copies are
     Augmenter& scratch = canvas_ != nullptr ? context_->of_shapes : context_->augmenter;
     ASSIGN_OR_RETURN(
         const uint8_t* const inside,
-        context_->shapes.DrawInside(context_->ImagesOf(drawn_, image_), objects_->kept(),
+        context_->shapes.DrawInside(context_->ImagesOf(drawn_, image_), objects_->all(),
                                     {.size = size_, .row = size_}, scratch, chosen));
     if (chosen.empty()) {
-      drawn_.steps.pop_back();
+      if (mirrors) drawn_.steps.pop_back();
       return {};
     }
-    drawn_.steps.back().step = PasteMirrored{inside};
-    objects_->PasteMirrored(chosen);
+    drawn_.steps.back().step = Paste{inside, mirrors ? nullptr : context_->other.tile().pixels};
+    if (mirrors) {
+      objects_->PasteMirrored(chosen);
+    } else {
+      objects_->PasteOthers(chosen);
+    }
     return {};
   }
 
@@ -689,10 +702,17 @@ class Plan::Drawing {
 
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
                   ViewContext* context) const {
-  Drawing drawing(*this, key, image, drawn, context);
+  DrawKey of_image = key;
+  if (pastes_others()) of_image.view = key.part;  // the other image has draws of its own
+  Drawing drawing(*this, of_image, image, drawn, context);
   const std::span<const Transform> all(transforms_);
-  for (const Transform& each : has_canvas_ ? all.first(1) : all) drawing.ApplyNext(each);
-  return drawing.TakeStatus();
+  for (const Transform& each : has_canvas_ ? all.first(canvas_at_) : all) drawing.ApplyNext(each);
+  Status status = drawing.TakeStatus();
+  if (pastes_others()) {
+    const Rect whole{0, 0, drawn.size.width, drawn.size.height};
+    drawn.canvas = {whole, whole, whole, parts()};
+  }
+  return status;
 }
 
 // Draws what follows once all images are on the canvas.
@@ -700,9 +720,10 @@ Status Plan::DrawCanvas(ViewContext& context, bool has_objects) const {
   const Canvas canvas = *context.drawn.canvas;
   Drawing drawing(*this, context.row, canvas.tile.size(), context.drawn,
                   has_objects ? &context : nullptr, &canvas);
-  for (size_t i = 0; i < transforms_.size(); ++i) {
+  if (!mosaic_) drawing.ContinueAt(canvas_at_);
+  for (size_t i = mosaic_ ? 0 : canvas_at_; i < transforms_.size(); ++i) {
     drawing.ApplyNext(transforms_[i]);
-    if (i == 1) drawing.CutFromCanvas(*mosaic_);
+    if (mosaic_ && i == canvas_at_) drawing.CutFromCanvas(*mosaic_);
   }
   return drawing.TakeStatus();
 }
@@ -711,13 +732,18 @@ RowSamples Plan::SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples
                            uint32_t attempt) const {
   RowSamples row;
   row.parts[0].sample = sample;
-  if (!mosaic_) return row;
+  if (parts() == 1) return row;
   // A stream number that no transform has; see also kOrderStream.
   constexpr uint32_t kPartsStream = 0xfffc;
-  RandomStream geometry(key, 0), random(key, kPartsStream);
+  RandomStream random(key, kPartsStream);
+  for (uint32_t i = 0; i < attempt * (parts() - 1); ++i) (void)random.Bits();
+  if (!mosaic_) {
+    row.parts[row.count++] = {.part = 1, .sample = random.Below(samples)};
+    return row;
+  }
+  RandomStream geometry(key, 0);
   const DrawnMosaic drawn = DrawMosaic(*mosaic_, geometry);
   if (!drawn.several) return row;
-  for (uint32_t i = 0; i < attempt * (kMosaicParts - 1); ++i) (void)random.Bits();
   for (uint32_t part = 1; part < kMosaicParts; ++part) {
     const uint64_t other = random.Below(samples);
     const bool is_seen = !IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part);

@@ -203,6 +203,11 @@ void VisitEdges(std::span<const MapPoint> corners, const MosaicPlace& at, bool m
 
 }  // namespace
 
+uint32_t ShapeMasks::Image::PlaceOf(uint32_t object) const {
+  const uint32_t index = MovedObjects::IndexOf(object) - first;
+  return kept.empty() ? index : kept[index];
+}
+
 size_t ShapeMasks::FindBoxes(const Image& image, std::span<const uint32_t> objects,
                              const MosaicPlace& at, std::span<std::optional<Box>> boxes) {
   const size_t count = CountOf(image, objects);
@@ -211,11 +216,11 @@ size_t ShapeMasks::FindBoxes(const Image& image, std::span<const uint32_t> objec
   const double width = mask.normalized ? 1 : image.size.width;
   const double height = mask.normalized ? 1 : image.size.height;
   ShapeReader reader(mask.shapes);
-  uint32_t next = image.first;
+  uint32_t next = 0;
   for (size_t i = 0; i < count; ++i) {
     BoxInRow in_row(at.row);
     bool has_corners = false, are_polygons = true;
-    for (; next <= MovedObjects::IndexOf(objects[i]); ++next) are_polygons = reader.NextObject();
+    for (; next <= image.PlaceOf(objects[i]); ++next) are_polygons = reader.NextObject();
     while (const std::optional<ShapePart> part = reader.NextPart()) {
       are_polygons = are_polygons && !part->has_runs;
       polygon_.clear();
@@ -306,7 +311,8 @@ Status ShapeMasks::DrawImages(std::span<const Image> images, size_t mask,
     if (MovedObjects::IsPasted(kept[0])) {
       copies_ = *image.drawn;
       for (DrawnStep& step : copies_.steps) {
-        if (std::holds_alternative<PasteMirrored>(step.step)) step.step = Mirror{.columns = true};
+        const auto* const paste = std::get_if<Paste>(&step.step);
+        if (paste != nullptr && paste->other == nullptr) step.step = Mirror{.columns = true};
       }
       image.drawn = &copies_;
     }
@@ -317,10 +323,9 @@ Status ShapeMasks::DrawImages(std::span<const Image> images, size_t mask,
         1024 * uint64_t{std::max(PixelsOf(size_), PixelsOf(image.drawn->geometry.window.size()))};
     const ShapeMask& of_image = image.masks[mask];
     for (size_t k = 0; k < count; ++k) {
-      const uint32_t index = MovedObjects::IndexOf(kept[k]) - image.first;
       values_[number + k + 1] = of_image.values.empty()
                                     ? static_cast<uint16_t>(after + number + k + 1)
-                                    : of_image.values[index];
+                                    : of_image.values[image.PlaceOf(kept[k])];
     }
     Status drawn = DrawObjects(image, of_image, kept.first(count), number, below, augmenter);
     if (!drawn.ok()) {
@@ -370,12 +375,11 @@ Status ShapeMasks::DrawObjects(const Image& image, const ShapeMask& mask,
   const double width = mask.normalized ? image.size.width : 1;
   const double height = mask.normalized ? image.size.height : 1;
   ShapeReader reader(mask.shapes);
-  uint32_t next = image.first;  // the object that the reader goes to
+  uint32_t next = 0;  // the object that the reader goes to
   for (const uint32_t object : kept) {
-    for (; next <= MovedObjects::IndexOf(object); ++next) {
+    for (; next <= image.PlaceOf(object); ++next) {
       if (reader.NextObject()) continue;
-      return Error{Code::kDataLoss, "the source has shapes of " +
-                                        std::to_string(next - image.first) +
+      return Error{Code::kDataLoss, "the source has shapes of " + std::to_string(next) +
                                         " objects, and there are more"};
     }
     Rect bounds;

@@ -21,8 +21,10 @@ Status ViewContext::ApplySteps() {
 std::span<const ShapeMasks::Image> ViewContext::ImagesOf(const DrawnSample& of, ImageSize viewed) {
   images.clear();
   for (OnCanvas& each : std::span(canvas).first(on_canvas)) {
-    each.drawn.steps = of.steps;
-    images.push_back({&each.drawn, each.size, each.masks, each.first, each.count});
+    each.drawn.steps.resize(each.steps);
+    each.drawn.steps.insert(each.drawn.steps.end(), of.steps.begin(), of.steps.end());
+    images.push_back({&each.drawn, each.size, each.masks, each.first,
+                      static_cast<uint32_t>(each.kept.size()), each.kept});
   }
   if (images.empty()) {
     images.push_back({&of, viewed, to.objects->masks, 0, to.objects->count});

@@ -34,6 +34,7 @@ struct ViewContext {
       : displacements(&displacements),
         resampler(budget),
         augmenter(budget, &displacements),
+        other(budget, &displacements),
         of_shapes(budget),
         objects(budget),
         shapes(budget),
@@ -46,8 +47,10 @@ struct ViewContext {
     DrawnSample drawn;  // as if it were alone on the tile
     ImageSize size;     // as viewed
     std::vector<ShapeMask> masks;
-    std::vector<uint16_t> values;   // of the masks
-    uint32_t first = 0, count = 0;  // of its objects, in the row's
+    std::vector<uint16_t> values;  // of the masks
+    std::vector<uint32_t> kept;    // those of its objects that are in the row
+    uint32_t first = 0;            // of these, in the row's
+    size_t steps = 0;              // of `drawn`, before those of the canvas
   };
 
   // Executes the drawn steps on the tile, and counts their time by transform.
@@ -59,6 +62,7 @@ struct ViewContext {
   Displacements* displacements;
   Resampler resampler;
   Augmenter augmenter;
+  Augmenter other;      // with the image whose objects are pasted, or, before it, the row's own
   Augmenter of_shapes;  // while `augmenter` has a canvas
   DrawnSample drawn;
   MovedObjects objects;

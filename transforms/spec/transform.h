@@ -381,16 +381,20 @@ struct AugMix {
   std::optional<Fill> fill{};
 };
 
-// Pastes objects of the image onto it, mirrored left and right, with their boxes, keypoints, shapes
-// and values. An object can be pasted if its mirrored box covers less than 0.3 of each box, its own
-// included; of those that can, the share p that covers least is chosen, rounded to a number.
+// Pastes objects onto the image, with their boxes, keypoints, shapes and values: with kFlip the
+// image's own, mirrored left and right, with kMixup those of another sample's image, to which the
+// transforms before this one are applied with draws of its own. An object can be pasted if its
+// (mirrored) box covers less than 0.3 of each box of the image, its own included, onto an image
+// that has any; of those that can, the share p that covers least is chosen, rounded to a number.
 // Objects whose box has no area are neither chosen nor in the way. Of the chosen ones, those that
 // have no pixel are left out. Objects that are hidden then keep their boxes. Samples must have
-// boxes and shapes. Directly after a Mosaic, its canvas is the image. (As CopyPaste(mode="flip") of
+// boxes and shapes. With kFlip directly after a Mosaic, its canvas is the image. (As CopyPaste of
 // Ultralytics 8.4; the idea is that of Ghiasi et al.: "Simple Copy-Paste is a Strong Data
 // Augmentation Method for Instance Segmentation", CVPR 2021, who paste objects of another image.)
 struct CopyPaste {
+  enum class Mode : uint8_t { kFlip, kMixup };
   double p = 0.5;
+  Mode mode = Mode::kFlip;
 };
 
 // ---- Transforms that hold others: those that change pixels, or that resize, crop and pad (not in

@@ -1353,22 +1353,29 @@ TransformRow Row(const CopyPaste&) {
   return {
       .name = "CopyPaste",
       .doc =
-          "Objects of the image are pasted onto it, mirrored left and right, with their boxes, "
-          "keypoints, masks and values, which follow those of the others, as by Ultralytics' "
-          "`CopyPaste(mode=\"flip\")`.\n\n"
-          "An object can be pasted if its mirrored box covers less than 30 % of each box of the "
-          "image. Samples must have boxes, and masks that are drawn from polygons or RLE, in which "
+          "Objects are pasted onto the image, with their boxes, keypoints, masks and values, which "
+          "follow those of the others, as by Ultralytics' `CopyPaste`: the image's own, mirrored "
+          "left and right, or those of another image.\n\n"
+          "An object can be pasted if its box covers less than 30 % of each box of the image; an "
+          "image without objects stays as it is. Samples must have boxes, and masks that are drawn "
+          "from polygons or RLE, in which "
           "pasted objects are on top. Hidden objects keep their boxes. A batch has room for twice "
           "the most objects of a sample; of more than 127 in one image, ask for masks of uint16. "
-          "An image with more than 8,192 objects is an error of its sample.\n\n"
-          "Directly after a `Mosaic` it pastes onto the canvas of the four images, before a row is "
-          "cut out of it. These numbers are then those of the four together, and a batch has room "
-          "for eight times the most objects of a sample.",
+          "More than 8,192 objects, of both images together, are an error of the sample.\n\n"
+          "Directly after a `Mosaic` it pastes onto the canvas of the images, before a row is cut "
+          "out of it. These numbers are then those of the images together, and a batch has room "
+          "for twice as many times the most objects of a sample as after the `Mosaic` alone.",
       .acts_on = ActsOn::kPixels,
       .draws = kDrawsNothing,
-      .parameters = {Single<&T::p>("real", {.name = "p", .low = 0, .high = 1},
-                                   "0 to 1: the share that is pasted of the objects that can be; "
-                                   "those that cover least come first.")}};
+      .parameters = {
+          Single<&T::p>("real", {.name = "p", .low = 0, .high = 1},
+                        "0 to 1: the share that is pasted of the objects that can be; "
+                        "those that cover least come first."),
+          ChoiceOf<&T::mode>(
+              "mode", {{"flip", T::Mode::kFlip}, {"mixup", T::Mode::kMixup}},
+              "\"flip\": the image's own objects, mirrored; \"mixup\": those of another "
+              "image, which is drawn from all samples of the source and changed by the "
+              "transforms before this one, with draws of its own. Not after a `Mosaic`.")}};
 }
 
 // ---- Several images.
@@ -1499,6 +1506,15 @@ std::optional<ResamplingFilter> FilterOf(const Transform& transform) {
         return std::nullopt;
       },
       static_cast<const AnyTransform&>(transform));
+}
+
+bool TakesSamples(const Transform& transform) {
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    return std::ranges::any_of(*held, &TakesSamples);
+  }
+  const auto* const paste = std::get_if<CopyPaste>(&transform);
+  return std::holds_alternative<Mosaic>(transform) ||
+         (paste != nullptr && paste->mode == CopyPaste::Mode::kMixup);
 }
 
 uint8_t DrawsOf(const Transform& transform) {

@@ -80,6 +80,9 @@ bool CanBeHeld(const TransformRow& row);
 // The filter of a transform that resamples the image; nullopt for others.
 std::optional<ResamplingFilter> FilterOf(const Transform& transform);
 
+// Whether it, or a transform that it holds, takes images of other samples.
+bool TakesSamples(const Transform& transform);
+
 // Returns the kind of a transform's random numbers.
 uint8_t DrawsOf(const Transform& transform);
 

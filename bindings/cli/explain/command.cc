@@ -58,7 +58,7 @@ Result<std::optional<PlanCost>> Measure(const ExplainArguments& given, const Sam
     return std::optional<PlanCost>();
   }
   if (plan.parts() > 1) {
-    Warn("the cost is not measured, because Mosaic makes a row of several samples");
+    Warn("the cost is not measured, because each row is made of several samples");
     return std::optional<PlanCost>();
   }
   WatchedWork work;

@@ -1051,23 +1051,29 @@ class ElasticTransform(Transform):
 
 @dataclass(frozen=True)
 class CopyPaste(Transform):
-    """Objects of the image are pasted onto it, mirrored left and right, with their boxes, keypoints, masks
-    and values, which follow those of the others, as by Ultralytics' `CopyPaste(mode="flip")`.
+    """Objects are pasted onto the image, with their boxes, keypoints, masks and values, which follow those
+    of the others, as by Ultralytics' `CopyPaste`: the image's own, mirrored left and right, or those of
+    another image.
 
-    An object can be pasted if its mirrored box covers less than 30 % of each box of the image. Samples must
-    have boxes, and masks that are drawn from polygons or RLE, in which pasted objects are on top. Hidden
-    objects keep their boxes. A batch has room for twice the most objects of a sample; of more than 127 in
-    one image, ask for masks of uint16. An image with more than 8,192 objects is an error of its sample.
+    An object can be pasted if its box covers less than 30 % of each box of the image; an image without
+    objects stays as it is. Samples must have boxes, and masks that are drawn from polygons or RLE, in which
+    pasted objects are on top. Hidden objects keep their boxes. A batch has room for twice the most objects
+    of a sample; of more than 127 in one image, ask for masks of uint16. More than 8,192 objects, of both
+    images together, are an error of the sample.
 
-    Directly after a `Mosaic` it pastes onto the canvas of the four images, before a row is cut out of it.
-    These numbers are then those of the four together, and a batch has room for eight times the most objects
-    of a sample.
+    Directly after a `Mosaic` it pastes onto the canvas of the images, before a row is cut out of it. These
+    numbers are then those of the images together, and a batch has room for twice as many times the most
+    objects of a sample as after the `Mosaic` alone.
 
     Args:
         p: 0 to 1: the share that is pasted of the objects that can be; those that cover least come first.
+        mode: "flip": the image's own objects, mirrored; "mixup": those of another image, which is drawn
+            from all samples of the source and changed by the transforms before this one, with draws of its
+            own. Not after a `Mosaic`.
 
     Raises:
         ValueError, TypeError: naming the parameter.
     """
 
     p: float = 0.5
+    mode: str = "flip"

@@ -341,8 +341,12 @@ TEST_F(ProducerMosaic, OtherSamplesReplaceABadOne) {
 
 // A canvas is finished with the last of its images, and the error is of another one: its shapes are
 // wrong, it has more objects than a mask of uint8 can tell apart, or it cannot be decoded.
-TEST_F(ProducerMosaic, AnErrorOfACanvasNamesTheSampleThatIsBad) {
+// `of_two`: of a row to which objects of another sample are pasted, which have room there.
+class ErrorOfACanvas : public ProducerMosaic, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(ErrorOfACanvas, NamesTheSampleThatIsBad) {
   constexpr uint64_t kBad = 7;
+  const bool of_two = GetParam();
   for (const char* const fault : {"runs", "many", "file"}) {
     const bool many = fault == std::string("many"), runs = fault == std::string("runs");
     if (!many && !runs) Write(ImageOf(kBad), {1, 2, 3});
@@ -350,10 +354,15 @@ TEST_F(ProducerMosaic, AnErrorOfACanvasNamesTheSampleThatIsBad) {
     ObjectShapes shapes;
     std::vector<int64_t> objects{0}, words{0};
     for (uint64_t id = 0; id < kSamples; ++id) {
+      const float begin = of_two && id % 2 == 0 ? 14 : 2, end = of_two ? begin + 10 : 28;
       for (int n = id == kBad && many ? 300 : 1; n > 0; --n) {
-        for (const float side : {2.f, 2.f, 28.f, 28.f}) boxes.push_back(side);
+        for (const float side : {begin, begin, end, end}) boxes.push_back(side);
         shapes.BeginObject();
-        if (id == kBad && runs) shapes.AddRuns(1, 1, std::array<uint32_t, 2>{0, 1});
+        if (id == kBad && runs) {
+          shapes.AddRuns(1, 1, std::array<uint32_t, 2>{0, 1});
+        } else if (of_two) {
+          shapes.AddPolygon(std::array{begin, begin, end, begin, end, end});
+        }
       }
       objects.push_back(static_cast<int64_t>(boxes.size() / 4));
       words.push_back(static_cast<int64_t>(shapes.words().size()));
@@ -377,6 +386,10 @@ TEST_F(ProducerMosaic, AnErrorOfACanvasNamesTheSampleThatIsBad) {
                       .kind = Field::Kind::kInstances}};
     LoaderOptions options = Options(Files(PathTable(images), std::move(files)).value());
     options.transforms = {Mosaic{.size = 48, .scale = 0, .translate = 0}, CopyPaste{1}};
+    if (of_two) {
+      options.transforms = {Resize{.height = 48, .width = 48},
+                            CopyPaste{1, CopyPaste::Mode::kMixup}};
+    }
     options.batch_size = 1;
     options.shuffle = false;
     const Plan plan = *PlanOf(options, {}).value();
@@ -395,7 +408,7 @@ TEST_F(ProducerMosaic, AnErrorOfACanvasNamesTheSampleThatIsBad) {
       EXPECT_EQ(batch.error().file, ImageOf(kBad));
       bad_parts.insert(bad->part);
     }
-    EXPECT_EQ(bad_parts.size(), kMosaicParts);
+    EXPECT_EQ(bad_parts.size(), plan.parts());
     // Its own row gets another sample, and others keep theirs.
     options.on_bad = BadPolicy::Parse("substitute").value();
     options.bad_samples_file = folder_.Path(fault);
@@ -413,6 +426,10 @@ TEST_F(ProducerMosaic, AnErrorOfACanvasNamesTheSampleThatIsBad) {
     EXPECT_GT(listed, 0);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Canvases, ErrorOfACanvas, ::testing::Bool(), [](const auto& of_two) {
+  return of_two.param ? "OfAnotherImage" : "OfAMosaic";
+});
 
 // Slots are used again: a row whose own sample is bad must not count the objects of another batch.
 TEST_F(ProducerMosaic, RowsWithABadSampleAreDropped) {

@@ -1,4 +1,4 @@
-"""Objects that are pasted onto their own image."""
+"""Objects that are pasted onto their own image, or onto another one."""
 
 import json
 
@@ -67,9 +67,45 @@ def test_pixels_are_those_of_the_mirrored_image(source):
     assert pasted > 5
 
 
+def test_pixels_of_another_image_are_those_that_it_has_alone(source):
+    """Objects of other images have other gray values, which say whose they are."""
+    recipe = [stoker.Resize((SIZE, SIZE)), stoker.ConvertBoundingBoxFormat("xyxy")]
+    plain = rows_of(source, recipe)
+    pasting = rows_of(source, [recipe[0], stoker.CopyPaste(p=1, mode="mixup"), recipe[1]])
+    by_value = {int(image[0, 0, 0]): (image, boxes) for image, _, boxes, _ in plain}
+    pasted, partners = 0, set()
+    for (image, _, boxes, labels), (made, numbers, all_boxes, all_labels) in zip(plain, pasting, strict=True):
+        own = len(boxes)
+        assert np.array_equal(all_boxes[:own], boxes) and np.array_equal(all_labels[:own], labels)
+        inside = np.zeros((SIZE, SIZE), bool)
+        for left, top, right, bottom in all_boxes[own:].astype(int):
+            inside[top:bottom, left:right] = True
+        assert np.array_equal(numbers > own, inside)
+        assert own > 0 or not inside.any()
+        if not inside.any():
+            assert np.array_equal(made, image)
+            continue
+        row, column = np.argwhere(inside)[0]
+        partner = int(made[row, column, 0]) - 3 * int(column)
+        other, its_boxes = by_value[partner]
+        assert all(box in its_boxes.tolist() for box in all_boxes[own:].tolist())
+        assert np.array_equal(made, np.where(inside[..., None], other, image))
+        pasted += len(all_boxes) - own
+        partners.add(partner)
+    assert pasted > 3 and len(partners) > 1
+
+
 ONTO_IMAGE = [
     stoker.Resize((SIZE, SIZE)),
     stoker.RandomApply([stoker.CopyPaste(p=0.5)], p=0.7),
+    stoker.RandomAffine(degrees=20),
+    stoker.RandomHorizontalFlip(),
+]
+OF_ANOTHER = [
+    stoker.RandomResizedCrop(SIZE, scale=(0.5, 1)),
+    stoker.RandomHorizontalFlip(),
+    stoker.ColorJitter(brightness=0.4),
+    stoker.RandomApply([stoker.CopyPaste(p=1, mode="mixup")], p=0.7),
     stoker.RandomAffine(degrees=20),
     stoker.RandomHorizontalFlip(),
 ]
@@ -81,12 +117,32 @@ ONTO_MOSAIC = [
 ]
 
 
-@pytest.mark.parametrize("recipe", [ONTO_IMAGE, ONTO_MOSAIC], ids=["image", "mosaic"])
+@pytest.mark.parametrize("recipe", [ONTO_IMAGE, OF_ANOTHER, ONTO_MOSAIC], ids=["image", "another", "mosaic"])
 def test_rows_do_not_depend_on_threads(source, recipe):
     one, two = rows_of(source, recipe, threads=1), rows_of(source, recipe, threads=2)
     for some, others in zip(one, two, strict=True):
         for a, b in zip(some, others, strict=True):
             assert np.array_equal(a, b)
+
+
+def test_rows_with_objects_of_another_image_continue_from_a_state(source):
+    def batches(state=None):
+        loader = stoker.Loader(
+            source, OF_ANOTHER, batch_size=4, seed=3, shuffle=True, depth=1 if state else 3
+        )
+        if state:
+            loader.load_state_dict(state)
+        for batch in loader:
+            yield (
+                [np.array(each) for each in (batch.image, batch.instances, batch.boxes.values)],
+                loader.state_dict(),
+            )
+
+    every = list(batches())
+    resumed = list(batches(every[0][1]))
+    assert len(every) == 3 and len(resumed) == 2
+    for (some, _), (others, _) in zip(every[1:], resumed, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(some, others, strict=True))
 
 
 @pytest.mark.parametrize("mosaic", [{}, {"degrees": 90.0, "translate": 1.0}, {"p": 0}], ids=str)
@@ -111,9 +167,9 @@ def test_masks_and_boxes_follow_what_is_pasted_onto_mosaics(source, mosaic):
     assert pasted > 5 and changed > 100
 
 
-def test_an_unusable_image_is_replaced(source, tmp_path):
+@pytest.mark.parametrize("recipe", [OF_ANOTHER, ONTO_MOSAIC], ids=["another", "mosaic"])
+def test_an_unusable_image_is_replaced(source, tmp_path, recipe):
     (tmp_path / "3.png").write_bytes(b"no image")
-    recipe = [stoker.Mosaic(SIZE), stoker.CopyPaste(p=1)]
     with pytest.raises(stoker.Error, match=r"3\.png"):
         list(stoker.Loader(source, recipe, batch_size=5))
     loader = stoker.Loader(source, recipe, batch_size=5, on_bad="substitute", max_bad_fraction=1)

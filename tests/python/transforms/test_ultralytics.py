@@ -187,9 +187,10 @@ def test_mosaic(scenes, monkeypatch, warp, own_sizes):
 CORNERS = 12  # of each polygon, so that Ultralytics does not resample them
 
 
-def with_polygons(folder, size=(240, 320), objects=12):
+def with_polygons(folder, size=(240, 320), objects=12, empty=()):
     """Returns scenes of one size, the polygons of their objects, each within its box, and the path of a COCO
-    file with them, in which labels are 100 times the number of the scene and the object's own.
+    file with them, in which labels are 100 times the number of the scene and the object's own. `empty` scenes
+    have no objects.
     """
     random = np.random.default_rng(1)
     scenes, polygons = made_scenes(folder, size=size), []
@@ -200,6 +201,7 @@ def with_polygons(folder, size=(240, 320), objects=12):
         middle = random.uniform(sides / 2, size[::-1] - sides / 2)
         radius = sides[:, None] / 2 * random.uniform(0.7, 1, (objects, CORNERS, 1))
         of_scene = np.float32(middle[:, None] + radius * np.stack([np.cos(angles), np.sin(angles)], -1))
+        of_scene = of_scene[: 0 if n in empty else objects]
         polygons.append(of_scene)
         scene.boxes = np.concatenate([of_scene.min(1), of_scene.max(1)], -1)
         coco["images"].append({"id": n, "file_name": scene.path.name})
@@ -213,43 +215,6 @@ def with_polygons(folder, size=(240, 320), objects=12):
     path = folder / "polygons.json"
     path.write_text(json.dumps(coco))
     return scenes, polygons, path
-
-
-@pytest.mark.parametrize("p", [0.3, 1.0])
-def test_copy_paste(tmp_path, monkeypatch, p):
-    """Images are equal where both paste, and where neither does. Of objects that cover the same share, the
-    first ones are pasted.
-    """
-    argsort = np.argsort
-    monkeypatch.setattr(augment.np, "argsort", lambda numbers: argsort(numbers, kind="stable"))
-    scenes, polygons, path = with_polygons(tmp_path)
-    source = stoker.coco(path, tmp_path, masks="instances")
-    recipe = [stoker.Resize((240, 320)), stoker.CopyPaste(p), stoker.ConvertBoundingBoxFormat("xyxy")]
-    rows = [
-        row
-        for batch in stoker.Loader(source, recipe, batch_size=1)
-        for row in zip(batch.image, batch.instances, batch.boxes)
-    ]
-    pasted, boxes, differing, of = 0, 0.0, 0, 0
-    for scene, of_scene, (image, numbers, ours) in zip(scenes, polygons, rows, strict=True):
-        transform = augment.CopyPaste(p=p, mode="flip")
-        objects = instance.Instances(scene.boxes, of_scene, bbox_format="xyxy", normalized=False)
-        labels = {"img": scene.image, "instances": objects, "cls": np.zeros((len(of_scene), 1))}
-        params = transform.get_params(labels)
-        labels = transform.apply_instances(transform.apply_image(labels, params), params)
-        theirs, own = labels["instances"].bboxes, len(of_scene)
-        assert len(ours) == len(theirs)
-        pasted += len(ours) - own
-        for some, others in ((ours[:own], theirs[:own]), (ours[own:], theirs[own:])):
-            some, others = (each[np.lexsort(each.T)] for each in (np.asarray(some), others))
-            boxes = max(boxes, float(np.abs(some - others).max(initial=0)))
-        inside = np.asarray(numbers) > own
-        same = inside == (params["im_new"] > 0)
-        assert np.array_equal(np.asarray(image)[same], labels["img"][same])
-        differing += np.count_nonzero(~same)
-        of += np.count_nonzero(inside)
-    print(f"\nCopyPaste({p}): {pasted} pasted; boxes {boxes:.2g} px; {differing / of:.2g} of their pixels")
-    assert pasted > len(scenes) and boxes <= 1e-3 and differing <= 0.1 * of
 
 
 class Outlines(Labels):
@@ -277,6 +242,81 @@ def boxes_by_number(boxes, numbers):
     for box, number in sorted(zip(np.asarray(boxes).tolist(), np.asarray(numbers).ravel().tolist())):
         found.setdefault(int(number), []).append(box)
     return found
+
+
+class Kept(augment.CopyPaste):
+    """Keeps its parameters, if it has any."""
+
+    params = None
+
+    def get_params(self, labels):
+        self.params = super().get_params(labels)
+        return self.params
+
+
+def pasted_by_them(labels, n, partner, p, mode, monkeypatch):
+    """Returns Ultralytics' image of scene n with pasted objects, where these are, and the numbers of those
+    that it pastes. `partner`: the scene that they are taken from in mode "mixup".
+    """
+    monkeypatch.setattr(augment, "random", Given([0, partner]))  # 0: it is applied
+    transform = Kept(labels, p=p, mode=mode)
+    made = labels.get_image_and_label(n)
+    own = len(made["cls"])
+    made = transform(made)
+    nowhere = np.zeros(made["img"].shape[:2], np.uint8)
+    inside = transform.params["im_new"] if transform.params else nowhere
+    return made, inside > 0, made["cls"].ravel()[own:].astype(int)
+
+
+@pytest.mark.parametrize("mode", ["flip", "mixup"])
+@pytest.mark.parametrize("p", [0.3, 1.0])
+def test_copy_paste(tmp_path, monkeypatch, p, mode):
+    """Images are equal where both paste, and where neither does. Of objects that cover the same share, the
+    first ones are pasted. The labels of pasted objects say which image they are from. Onto images without
+    objects none is pasted.
+    """
+    argsort = np.argsort
+    monkeypatch.setattr(augment.np, "argsort", lambda numbers: argsort(numbers, kind="stable"))
+    empty = (1, 6)
+    scenes, polygons, path = with_polygons(tmp_path, empty=empty)
+    labels = Outlines(scenes, polygons)
+    source = stoker.coco(path, tmp_path, masks="instances")
+    paste = stoker.CopyPaste(p, mode)
+    recipe = [stoker.Resize((240, 320)), paste, stoker.ConvertBoundingBoxFormat("xyxy")]
+    rows = [
+        row
+        for batch in stoker.Loader(source, recipe, batch_size=1)
+        for row in zip(batch.image, batch.instances, batch.boxes, batch.labels)
+    ]
+    pasted, boxes, differing, of, partners = 0, 0.0, 0, 0, set()
+    for n, (image, numbers, ours, of_ours) in enumerate(rows):
+        own = len(polygons[n])
+        chosen = np.asarray(of_ours)[own:]
+        assert len(chosen) == 0 or n not in empty
+        others = [n] if mode == "flip" else np.unique(chosen // 100).tolist() or range(len(scenes))
+        for partner in others:
+            made, by_theirs, theirs = pasted_by_them(labels, n, partner, p, mode, monkeypatch)
+            if len(theirs) == len(chosen):
+                break
+        assert sorted(chosen) == sorted(theirs) and (len(others) == 1 or len(chosen) == 0)
+        partners.add(partner)
+        pasted += len(chosen)
+        by_us = boxes_by_number(ours, of_ours)
+        by_them = boxes_by_number(made["instances"].bboxes, made["cls"])
+        assert by_us.keys() == by_them.keys()
+        for number, some in by_us.items():
+            boxes = max(boxes, float(np.abs(np.subtract(some, by_them[number])).max()))
+        inside = np.asarray(numbers) > own
+        same = inside == by_theirs
+        assert np.array_equal(np.asarray(image)[same], made["img"][same])
+        differing += np.count_nonzero(~same)
+        of += np.count_nonzero(inside)
+    print(
+        f"\nCopyPaste({p}, {mode}): {pasted} pasted; boxes {boxes:.2g} px; {differing / of:.2g} of "
+        "their pixels"
+    )
+    assert len(rows) == len(scenes) < pasted and boxes <= 1e-3 and differing <= 0.1 * of
+    assert len(partners) > len(scenes) / 3
 
 
 OUTLINED = [

@@ -181,7 +181,15 @@ std::vector<Step> GeometrySteps() {
     for (uint8_t& pixel : inside) pixel = random() % 3 == 0 ? 1 : 0;
     return inside;
   }();
-  steps.push_back(PasteMirrored{mask_of_all_sizes.data()});
+  static const std::vector<uint8_t> other = [] {
+    std::vector<uint8_t> pixels(3 * mask_of_all_sizes.size());
+    std::mt19937 random(3);
+    for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random());
+    return pixels;
+  }();
+  steps.push_back(Paste{mask_of_all_sizes.data()});
+  steps.push_back(Paste{mask_of_all_sizes.data(), other.data()});
+  steps.push_back(Paste{});
   return steps;
 }
 

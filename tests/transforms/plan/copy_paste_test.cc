@@ -20,19 +20,23 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/naive_image.h"
+#include "transforms/plan/draw.h"
 #include "transforms/plan/geometry_map.h"
 #include "transforms/plan/mosaic.h"
 #include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/shape_masks.h"
 #include "transforms/shapes/polygon_fill.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::Naive;
 using testing::NoisyImage;
+using ::testing::Not;
 using testing::Random;
 
 using BoxRow = std::array<float, 4>;
@@ -50,6 +54,7 @@ size_t PixelsIn(ImageSize size) {
 struct Shape {
   Points polygon{};
   std::optional<Rect> runs{};
+  bool fits = true;  // otherwise the runs are of a larger image
 };
 
 struct Sample {
@@ -58,6 +63,7 @@ struct Sample {
   std::vector<PairOfPoints> points{};  // which a mirror exchanges
   std::vector<int32_t> numbers{};
   std::vector<Shape> shapes{};
+  std::vector<uint16_t> values{};  // in the mask; none: those of numbers
 
   void Add(const BoxRow& box, Shape shape) {
     boxes.push_back(box);
@@ -95,8 +101,9 @@ ObjectShapes WordsOf(const Sample& in) {
     }
     if (!numbers.empty()) words.AddPolygon(numbers);
     if (!shape.runs) continue;
-    words.AddRuns(static_cast<uint32_t>(in.size.height), static_cast<uint32_t>(in.size.width),
-                  RunsOf(*shape.runs, in.size));
+    const ImageSize size{in.size.width + (shape.fits ? 0 : 1), in.size.height};
+    words.AddRuns(static_cast<uint32_t>(size.height), static_cast<uint32_t>(size.width),
+                  RunsOf(*shape.runs, size));
   }
   return words;
 }
@@ -141,7 +148,8 @@ Made MadeBy(const Plan& plan, std::span<const Sample> of_row, std::span<const Na
   for (; key.part < of_row.size() && made.status.ok(); ++key.part) {
     const Sample& in = of_row[key.part];
     const ObjectShapes& shapes = shapes_of[key.part];
-    const std::array masks{ShapeMask{.shapes = BytesOf(shapes.words()), .row = made.mask.data()}};
+    const std::array masks{
+        ShapeMask{.shapes = BytesOf(shapes.words()), .values = in.values, .row = made.mask.data()}};
     const std::array<std::span<const uint8_t>, 3> from{BytesOf(in.numbers), BytesOf(in.boxes),
                                                        BytesOf(in.points)};
     const std::array<void*, 3> to{made.numbers.data(), made.boxes.data(), made.points.data()};
@@ -199,21 +207,20 @@ Bytes Filled(const Shape& shape, ImageSize size, bool columns, bool rows) {
   return inside;
 }
 
-// Ultralytics' choice, as its NumPy code says, without objects that have no area.
-std::vector<size_t> Chosen(const Sample& in, double p) {
+// Ultralytics' choice among objects that may be pasted, as it is observed to choose, without
+// objects that have no area. `in`: the image that they are pasted onto.
+std::vector<size_t> Chosen(const Sample& in, const Sample& from, double p) {
   std::vector<std::pair<double, size_t>> can;
   const auto area = [](const BoxRow& b) { return (b[2] - b[0]) * (b[3] - b[1]); };
   const auto has_area = [](const BoxRow& b) { return b[2] > b[0] && b[3] > b[1]; };
-  for (size_t i = 0; i < in.boxes.size(); ++i) {
-    if (!has_area(in.boxes[i])) continue;
-    const auto width = static_cast<float>(in.size.width);
-    const BoxRow& b = in.boxes[i];
-    const BoxRow mirrored{width - b[2], b[1], width - b[0], b[3]};
+  for (size_t i = 0; i < from.boxes.size(); ++i) {
+    const BoxRow& box = from.boxes[i];
+    if (!has_area(box)) continue;
     double most = 0;
     for (const BoxRow& other : in.boxes) {
       if (!has_area(other)) continue;
-      const double w = std::min(mirrored[2], other[2]) - std::max(mirrored[0], other[0]);
-      const double h = std::min(mirrored[3], other[3]) - std::max(mirrored[1], other[1]);
+      const double w = std::min(box[2], other[2]) - std::max(box[0], other[0]);
+      const double h = std::min(box[3], other[3]) - std::max(box[1], other[1]);
       most = std::max(most, std::max(w, 0.0) * std::max(h, 0.0) / (area(other) + 1e-7));
     }
     if (most < 0.3) can.emplace_back(most, i);
@@ -247,31 +254,47 @@ void Paint(const std::vector<Bytes>& objects, size_t first, Bytes& mask) {
   }
 }
 
-// `columns`, `rows`: mirrors after CopyPaste.
-Made Twin(const Sample& in, const Naive& image, double p, bool columns, bool rows) {
+Sample MirroredOf(Sample in) {
+  const auto width = static_cast<float>(in.size.width);
+  for (BoxRow& b : in.boxes) b = {width - b[2], b[1], width - b[0], b[3]};
+  for (PairOfPoints& pair : in.points) {
+    Exchange(pair);
+    pair[0] = width - pair[0], pair[3] = width - pair[3];
+  }
+  for (Shape& shape : in.shapes) {
+    for (PlanePoint& point : shape.polygon) point.x = in.size.width - point.x;
+    if (shape.runs) shape.runs->x = in.size.width - shape.runs->x - shape.runs->width;
+  }
+  return in;
+}
+
+Naive MirroredOf(Naive image) {
+  image.Flip(true);
+  return image;
+}
+
+// Pastes objects of `from`. `columns`, `rows`: mirrors after CopyPaste.
+Made Twin(const Sample& in, const Naive& image, const Sample& from, const Naive& from_image,
+          double p, bool columns, bool rows) {
   const ImageSize size = in.size;
+  const std::vector<size_t> chosen = in.boxes.empty() ? std::vector<size_t>() : Chosen(in, from, p);
   const auto width = static_cast<float>(size.width), height = static_cast<float>(size.height);
-  Naive row = image, mirrored = image;
-  mirrored.Flip(true);
+  Naive row = image;
   Made made{.status = {}, .pixels = {}, .mask = Bytes(PixelsIn(size)), .boxes = in.boxes};
   made.points = in.points, made.numbers = in.numbers;
   std::vector<Bytes> own, all;
   for (const Shape& shape : in.shapes) own.push_back(Filled(shape, size, columns, rows));
   all = own;
-  for (const size_t i : Chosen(in, p)) {
-    const Bytes inside = Filled(in.shapes[i], size, true, false);
+  for (const size_t i : chosen) {
+    const Bytes inside = Filled(from.shapes[i], size, false, false);
     if (std::ranges::count(inside, 1) == 0) continue;
     for (size_t at = 0; at < row.pixels.size(); ++at) {
-      if (inside[at % inside.size()] != 0) row.pixels[at] = mirrored.pixels[at];
+      if (inside[at % inside.size()] != 0) row.pixels[at] = from_image.pixels[at];
     }
-    const BoxRow& b = in.boxes[i];
-    PairOfPoints pair = in.points[i];
-    Exchange(pair);
-    pair[0] = width - pair[0], pair[3] = width - pair[3];
-    made.boxes.push_back({width - b[2], b[1], width - b[0], b[3]});
-    made.points.push_back(pair);
-    made.numbers.push_back(in.numbers[i]);
-    all.push_back(Filled(in.shapes[i], size, !columns, rows));
+    made.boxes.push_back(from.boxes[i]);
+    made.points.push_back(from.points[i]);
+    made.numbers.push_back(from.numbers[i]);
+    all.push_back(Filled(from.shapes[i], size, columns, rows));
   }
   Paint(own, 0, made.mask);
   Paint(all, own.size(), made.mask);
@@ -288,8 +311,19 @@ Made Twin(const Sample& in, const Naive& image, double p, bool columns, bool row
       if (rows) pair[at + 1] = height - pair[at + 1];
     }
     if (columns != rows) Exchange(pair);
+    for (const size_t at : {size_t{0}, size_t{3}}) {
+      if (pair[at + 2] == 0) pair[at] = pair[at + 1] = 0;
+    }
   }
   return made;
+}
+
+void ExpectEqual(const Made& made, const Made& wanted, int n) {
+  ASSERT_EQ(made.numbers, wanted.numbers) << n;
+  ASSERT_EQ(made.boxes, wanted.boxes) << n;
+  ASSERT_EQ(made.points, wanted.points) << n;
+  ASSERT_EQ(made.mask, wanted.mask) << n;
+  ASSERT_EQ(made.pixels, wanted.pixels) << n;
 }
 
 Sample NextSample(Random& random, ImageSize size) {
@@ -338,17 +372,227 @@ TEST(CopyPaste, PastesMirroredObjects) {
     const Plan plan = PlanOf(in.size, p, after);
     const Made made = MadeBy(plan, in, image, *plan.MakeWorkspace(budget));
     ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
-    const Made wanted = Twin(in, image, p, columns, rows);
-    ASSERT_EQ(made.numbers, wanted.numbers) << n;
-    ASSERT_EQ(made.boxes, wanted.boxes) << n;
-    ASSERT_EQ(made.points, wanted.points) << n;
-    ASSERT_EQ(made.mask, wanted.mask) << n;
-    ASSERT_EQ(made.pixels, wanted.pixels) << n;
+    const Sample mirrored = MirroredOf(in);
+    ExpectEqual(made, Twin(in, image, mirrored, MirroredOf(image), p, columns, rows), n);
+    if (HasFatalFailure()) return;
     pasted += made.numbers.size() - in.numbers.size();
-    hidden += Chosen(in, p).size();
+    hidden += Chosen(in, mirrored, p).size();
   }
   EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(1000)));
   EXPECT_GT(hidden, pasted);
+}
+
+// ---- Of another image.
+
+constexpr CopyPaste::Mode kMixup = CopyPaste::Mode::kMixup;
+
+// A sample as CenterCrop, RandomHorizontalFlip, RandomInvert and SanitizeBoundingBoxes change it.
+struct Changed {
+  Sample sample;
+  Naive image;
+
+  void Crop(ImageSize size) {
+    const Rect part = CenterBox(size, sample.size);
+    image.Cut(part, Padding::kConstant, {});
+    const auto x = static_cast<float>(part.x), y = static_cast<float>(part.y);
+    const auto width = static_cast<float>(size.width), height = static_cast<float>(size.height);
+    for (BoxRow& b : sample.boxes) {
+      b = {std::clamp(b[0] - x, 0.0f, width), std::clamp(b[1] - y, 0.0f, height),
+           std::clamp(b[2] - x, 0.0f, width), std::clamp(b[3] - y, 0.0f, height)};
+    }
+    for (PairOfPoints& pair : sample.points) {
+      for (const size_t k : {size_t{0}, size_t{3}}) {
+        pair[k] -= x, pair[k + 1] -= y;
+        const bool is_seen =
+            pair[k] >= 0 && pair[k + 1] >= 0 && pair[k] <= width && pair[k + 1] <= height;
+        if (!is_seen) pair[k + 2] = 0;
+      }
+    }
+    for (Shape& shape : sample.shapes) {
+      for (PlanePoint& point : shape.polygon) point.x -= part.x, point.y -= part.y;
+      if (shape.runs) shape.runs->x -= part.x, shape.runs->y -= part.y;
+    }
+    sample.size = size;
+  }
+  void Mirror() {
+    sample = MirroredOf(std::move(sample));
+    image.Flip(true);
+  }
+  void Invert() {
+    for (uint8_t& value : image.pixels) value = static_cast<uint8_t>(255 - value);
+  }
+  void Sanitize() {
+    Sample kept{.size = sample.size};
+    for (size_t i = 0; i < sample.boxes.size(); ++i) {
+      const BoxRow& b = sample.boxes[i];
+      if (b[2] - b[0] < 1 || b[3] - b[1] < 1) continue;
+      kept.Add(b, sample.shapes[i]);
+      kept.points.back() = sample.points[i];
+      kept.numbers.back() = sample.numbers[i];
+    }
+    sample = kept;
+  }
+};
+
+// Both images, of any sizes, are changed before objects are pasted, each with draws of its own.
+TEST(CopyPaste, PastesObjectsOfAnotherImage) {
+  Random random(5);
+  MemoryBudget budget(256 << 20);
+  size_t pasted = 0, without = 0;
+  for (int n = 0; n < testing::Effort(2000); ++n) {
+    const ImageSize size{random.Between(1, 60), random.Between(1, 60)};
+    std::vector<Transform> list{CenterCrop{.height = size.height, .width = size.width},
+                                RandomHorizontalFlip{}};
+    const bool inverts = random.OneIn(2), sanitizes = random.OneIn(3);
+    if (inverts) list.emplace_back(RandomInvert{});
+    if (sanitizes) list.emplace_back(SanitizeBoundingBoxes{});
+    const double p = random.OneIn(2) ? 1 : 0.25 * random.Between(0, 4);
+    const bool never = random.OneIn(8), columns = random.OneIn(3), rows = random.OneIn(3);
+    const CopyPaste paste{p, kMixup};
+    list.push_back(never ? Transform(RandomApply{{paste}, 0}) : Transform(paste));
+    if (columns) list.emplace_back(RandomHorizontalFlip{1});
+    if (rows) list.emplace_back(RandomVerticalFlip{1});
+    const Plan plan = Plan::Compile(list, Options()).value();
+    EXPECT_EQ(plan.parts(), 2u);
+    EXPECT_EQ(plan.times_objects(), 2u);
+    const auto any_size = [&]() -> ImageSize {
+      return random.OneIn(2) ? size : ImageSize{random.Between(1, 60), random.Between(1, 60)};
+    };
+    std::array<Sample, 2> of_row{NextSample(random, any_size()), NextSample(random, any_size())};
+    for (int32_t& number : of_row[1].numbers) number += 1000;
+    const std::array images{NoisyImage(random, of_row[0].size), NoisyImage(random, of_row[1].size)};
+    std::vector<Changed> changed;
+    const DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    for (uint32_t part = 0; part < 2; ++part) {
+      changed.push_back({of_row[part], images[part]});
+      changed[part].Crop(size);
+      DrawKey of_part = key;
+      of_part.view = part;
+      if (RandomStream(of_part, 1).Uniform() < 0.5) changed[part].Mirror();  // after the crop
+      RandomStream of_invert(of_part, 0, DrawsOf(RandomInvert{}));
+      if (inverts && of_invert.Uniform() < 0.5) changed[part].Invert();
+      if (sanitizes) changed[part].Sanitize();
+    }
+    const Made made = MadeBy(plan, of_row, images, *plan.MakeWorkspace(budget), key);
+    ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+    const auto& [own, other] = std::pair(changed[0], changed[1]);
+    ExpectEqual(
+        made, Twin(own.sample, own.image, other.sample, other.image, never ? 0 : p, columns, rows),
+        n);
+    if (HasFatalFailure()) return;
+    pasted += made.numbers.size() - own.sample.numbers.size();
+    without += made.numbers.size() == own.sample.numbers.size();
+  }
+  EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(1000)));
+  EXPECT_GT(without, static_cast<size_t>(testing::Effort(200)));
+}
+
+TEST(CopyPaste, AnErrorOfAnotherImageIsThatOfTheRow) {
+  Sample own{.size = {40, 10}}, other = own;
+  own.AddRectangle({2, 2, 8, 6});
+  other.AddRectangle({20, 2, 28, 6});
+  Sample bad = other;
+  bad.shapes.clear();
+  const Plan plan = Plan::Compile({CenterCrop{10, 40}, CopyPaste{1, kMixup}}, Options()).value();
+  Random random(1);
+  MemoryBudget budget(256 << 20);
+  const std::array images{NoisyImage(random, own.size), NoisyImage(random, own.size)};
+  const auto workspace = plan.MakeWorkspace(budget);
+  const Made made = MadeBy(plan, std::array{own, bad}, images, *workspace);
+  ASSERT_FALSE(made.status.ok());
+  EXPECT_EQ(made.status.error().code, Code::kDataLoss);
+  // The workspace can be used again.
+  EXPECT_EQ(MadeBy(plan, std::array{own, other}, images, *workspace).numbers.size(), 2u);
+}
+
+// Makes a row of two images of 40 × 10.
+Made MadeOfTwo(const Sample& own, const Sample& other, std::vector<Transform> before = {}) {
+  before.insert(before.begin(), CenterCrop{10, 40});
+  before.emplace_back(CopyPaste{1, kMixup});
+  const Plan plan = Plan::Compile(before, Options()).value();
+  Random random(1);
+  MemoryBudget budget(256 << 20);
+  const std::array images{NoisyImage(random, own.size), NoisyImage(random, own.size)};
+  return MadeBy(plan, std::array{own, other}, images, *plan.MakeWorkspace(budget));
+}
+
+TEST(CopyPaste, NoneOfAnotherImageIsPastedOntoOneWithoutObjects) {
+  const Sample none{.size = {40, 10}};
+  Sample other = none;
+  other.AddRectangle({20, 2, 28, 6});
+  Random random(1);
+  const Naive image = NoisyImage(random, none.size);
+  for (const auto& [own, from] : {std::pair(none, other), std::pair(other, none)}) {
+    const Made made = MadeOfTwo(own, from);
+    ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+    EXPECT_EQ(made.numbers, own.numbers);
+    EXPECT_EQ(made.pixels, image.pixels);
+  }
+}
+
+TEST(CopyPaste, MasksOfValuesHaveThoseOfObjectsThatAreNotDropped) {
+  Sample own{.size = {40, 10}}, other = own;
+  own.AddRectangle({9, 2, 9, 6});
+  own.AddRectangle({2, 2, 8, 6});
+  own.values = {7, 8};
+  other.AddRectangle({30, 2, 30, 6});
+  other.AddRectangle({20, 2, 28, 6});
+  other.AddRectangle({0, 0, 9, 9});  // covers the other image's
+  other.values = {9, 11, 12};
+  const Made made = MadeOfTwo(own, other, {SanitizeBoundingBoxes{}});
+  ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+  ASSERT_EQ(made.boxes, (std::vector<BoxRow>{{2, 2, 8, 6}, {20, 2, 28, 6}}));
+  for (int x = 0; x < 40; ++x) {
+    const int wanted = x >= 2 && x < 8 ? 8 : x >= 20 && x < 28 ? 11 : 0;
+    EXPECT_EQ(made.mask[static_cast<size_t>(4 * 40 + x)], wanted) << x;
+  }
+}
+
+TEST(CopyPaste, ObjectsOfAnotherImageMayBeWrong) {
+  Sample own{.size = {40, 10}};
+  own.AddRectangle({2, 2, 8, 6});
+  own.Add({kNan, 2, 8, 6}, {.polygon = {{2, 2}, {8, 2}, {8, 6}}});
+  own.Add({38, 2, 12, 6}, {.polygon = {{2, 2}, {8, 2}, {8, 6}}});
+  Sample other = own;
+  other.AddRectangle({20, 2, 28, 6});
+  other.Add({2, 2, 9, 6}, {.runs = Rect{2, 2, 7, 4}, .fits = false});  // not chosen
+  Made made = MadeOfTwo(own, other);
+  ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+  EXPECT_THAT(made.numbers, ::testing::ElementsAre(0, 10, 20, 30));
+  other.Add({30, 2, 36, 6}, {.runs = Rect{30, 2, 6, 4}, .fits = false});
+  made = MadeOfTwo(own, other);
+  ASSERT_FALSE(made.status.ok());
+  EXPECT_THAT(made.status.error().ToString(), HasSubstr("its own size"));
+}
+
+TEST(CopyPaste, RefusesMoreObjectsOfTwoImagesThanItCanCompare) {
+  Sample own{.size = {40, 10}};
+  for (int i = 0; i < 4096; ++i) own.Add({0, 0, 1, 1}, {});
+  Sample other = own;
+  // Its mask cannot tell them apart.
+  EXPECT_THAT(MadeOfTwo(own, other).status.error().ToString(), HasSubstr("uint16"));
+  other.Add({0, 0, 1, 1}, {});
+  const Made made = MadeOfTwo(own, other);
+  ASSERT_FALSE(made.status.ok());
+  EXPECT_EQ(made.status.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(made.status.error().ToString(), HasSubstr("the two images have 8193 objects"));
+}
+
+TEST(CopyPaste, OtherSamplesAreDrawn) {
+  const Plan plan = Plan::Compile({CenterCrop{9, 9}, CopyPaste{1, kMixup}}, Options()).value();
+  constexpr uint64_t kSamples = 20;
+  std::array<int, kSamples> drawn{};
+  int differ = 0;
+  for (uint64_t n = 0; n < 2000; ++n) {
+    const RowSamples row = plan.SamplesOf({1, 2, n}, 3, kSamples, 0);
+    ASSERT_EQ(row.count, 2u);
+    EXPECT_EQ(row.parts[0].sample, 3u);
+    EXPECT_EQ(row.parts[1].part, 1u);
+    ++drawn[row.parts[1].sample];
+    differ += plan.SamplesOf({1, 2, n}, 3, kSamples, 1).parts[1].sample != row.parts[1].sample;
+  }
+  for (const int times : drawn) EXPECT_NEAR(times, 100, 50);
+  EXPECT_NEAR(differ, 1900, 50);
 }
 
 // ---- On the canvas of a Mosaic.
@@ -468,7 +712,7 @@ Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<cons
   const Naive before = pixels;
   std::vector<std::pair<size_t, bool>> objects;
   for (size_t i = 0; i < canvas.boxes.size(); ++i) objects.emplace_back(i, false);
-  for (const size_t i : Chosen(canvas, p)) {
+  for (const size_t i : Chosen(canvas, MirroredOf(canvas), p)) {
     const Bytes inside = FilledIn(shown_of[i], canvas.shapes[i], size, true);
     // Pixels outside of the tile cannot be found.
     const Rect tile = RelativeTo(all, PlaceImage(mosaic, drawn, 0, of_row[0].size).canvas.tile);
@@ -802,7 +1046,8 @@ TEST(CopyPaste, NeedsNoMoreMemoryThanItSays) {
   EXPECT_GT(2 * used(pastes), used(alone) + pastes.extra_bytes() / 2);
 }
 
-TEST(CopyPaste, ACanvasNeedsNoMoreMemoryThanItSays) {
+// `of_two`: with objects of another image; otherwise with those on a Mosaic's canvas.
+void ExpectMemory(bool of_two) {
   constexpr ImageSize kSize{300, 200};
   for (const bool turns : {false, true}) {
     for (const bool runs : {false, true}) {
@@ -816,23 +1061,29 @@ TEST(CopyPaste, ACanvasNeedsNoMoreMemoryThanItSays) {
       options.max_objects = 30;
       without.layout = options.layout;
       const Mosaic mosaic{.size = 300, .translate = 0.5, .degrees = turns ? 45.0 : 0};
-      const Plan plan = Plan::Compile({mosaic, CopyPaste{1}}, options).value();
+      std::vector<Transform> list{mosaic, CopyPaste{1}};
+      if (of_two) list = {CenterCrop{200, 300}, CopyPaste{1, kMixup}};
+      if (of_two && turns) list.insert(list.begin() + 1, RandomRotation{{-30, 30}});
+      const Plan plan = Plan::Compile(list, options).value();
       const Plan alone = Plan::Compile({CenterCrop{200, 300}}, without).value();
       Random random(1);
       const Naive image = NoisyImage(random, kSize);
       MemoryBudget budget(256 << 20);
       const auto base = alone.MakeWorkspace(budget), workspace = plan.MakeWorkspace(budget);
       EXPECT_TRUE(MadeBy(alone, in, image, *base).status.ok());
-      const std::vector<Sample> four(kMosaicParts, in);
-      const std::vector<Naive> images(kMosaicParts, image);
+      const std::vector<Sample> of_row(plan.parts(), in);
+      const std::vector<Naive> images(plan.parts(), image);
       for (uint64_t n = 0; n < 20; ++n) {
-        const Made made = MadeBy(plan, four, images, *workspace, {2, 3, n});
+        const Made made = MadeBy(plan, of_row, images, *workspace, {2, 3, n});
         ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
       }
       EXPECT_LE(MemoryOf(*workspace), MemoryOf(*base) + plan.extra_bytes()) << turns << runs;
     }
   }
 }
+
+TEST(CopyPaste, ACanvasNeedsNoMoreMemoryThanItSays) { ExpectMemory(/*of_two=*/false); }
+TEST(CopyPaste, ObjectsOfAnotherImageNeedNoMoreMemoryThanTheySay) { ExpectMemory(/*of_two=*/true); }
 
 // ---- What is refused.
 
@@ -863,6 +1114,34 @@ TEST(CopyPaste, IsRefusedWithoutWhatItNeeds) {
   options = Options();
   options.pieces.push_back({Piece::Kind::kMask, 0});
   EXPECT_THAT(RefusalOf({crop, CopyPaste{}}, options), HasSubstr("more than one image"));
+}
+
+TEST(CopyPaste, OfAnotherImageIsRefusedWithoutWhatItNeeds) {
+  const CenterCrop crop{9, 9};
+  const CopyPaste paste{1, kMixup};
+  const RandomChoice either{{paste, CopyPaste{0.2, kMixup}}, {}};
+  EXPECT_EQ(RefusalOf({crop, RandomApply{{paste}, 0.5}, RandomErasing{}}), "");
+  EXPECT_EQ(RefusalOf({RandomResizedCrop{9, 9}, either, CenterCrop{5, 5}}), "");
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 9}, paste}), HasSubstr("two Mosaics"));
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 9}, RandomInvert{}, RandomApply{{paste}, 0.5}}),
+              HasSubstr("two Mosaics"));
+  EXPECT_THAT(RefusalOf({crop, RandomApply{{RandomInvert{}, paste}, 0.5}}), HasSubstr("alone"));
+  EXPECT_THAT(RefusalOf({crop, RandomChoice{{CopyPaste{}, paste}, {}}}), HasSubstr("alone"));
+  EXPECT_THAT(RefusalOf({crop, ConvertBoundingBoxFormat{BoxFormat::kXyxy}, paste}),
+              HasSubstr("Move ConvertBoundingBoxFormat after CopyPaste"));
+  for (const bool pads : {false, true}) {
+    std::vector<Transform> list{Resize{.size = 9, .max_size = 20}, paste};
+    if (pads) list.emplace_back(PadTo{20, 20});
+    EXPECT_THAT(RefusalOf(list),
+                AllOf(HasSubstr("must have the same one"), Not(HasSubstr("PadTo"))));
+  }
+  EXPECT_THAT(RefusalOf({crop, paste, PadTo{20, 20}}), HasSubstr("Use Pad"));
+  PlanOptions options = Options();
+  options.geometry = true;
+  EXPECT_THAT(RefusalOf({crop, paste}, options), HasSubstr("geometry"));
+  options = Options();
+  options.defer_to_device = true;
+  EXPECT_THAT(RefusalOf({crop, paste}, options), HasSubstr("several images"));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ struct Parameters {
             {"fill", s.fill}};
   }
   Json operator()(const Mirror& s) const { return {{"columns", s.columns}, {"rows", s.rows}}; }
-  Json operator()(const PasteMirrored&) const { return Json::object(); }
+  Json operator()(const Paste&) const { return Json::object(); }
   Json operator()(const Mix& s) const {
     Json chains = Json::array();
     for (const Mix::Chain& chain : s.chains) {
