@@ -211,7 +211,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
 
 std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
                                      Orientation orientation) const {
-  if (mask_ || draws_by_boxes_ || !CheckSides(stored).ok()) return std::nullopt;
+  if (mask_ || draws_by_boxes_ || in_order() || !CheckSides(stored).ok()) return std::nullopt;
   // Upsampling blends rows of chroma: the one above begins up to 3 rows of pixels higher.
   constexpr int kBlended = 3;
   constexpr Reduction kMost = 8;  // of any image

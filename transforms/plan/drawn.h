@@ -13,6 +13,8 @@
 
 namespace stoker {
 
+inline constexpr uint32_t kMostParts = 9;  // samples of a row: those of a Mosaic
+
 // The source of a sample's pixels: `box` of the image as viewed is resampled to `resized`, and
 // `window` of the result is kept. Box and window may extend outside; pixels there are zero. All of
 // this is fused with decoding.
@@ -43,9 +45,9 @@ struct Placement {
   std::optional<std::array<HalfPlane, 2>> corner{};
 };
 
-// The canvas of a row whose images are changed together, once all are on it: with a CopyPaste after
-// a Mosaic; or, with a CopyPaste of another image's objects, of two, each on a tile of its own of
-// the canvas's size. In pixels of the row; they may lie outside it.
+// The canvas of a row whose images are changed together, once all are on it: after a Mosaic, with a
+// CopyPaste or of nine that are turned; or, with a CopyPaste of another image's objects, of two,
+// each on a tile of its own of the canvas's size. In pixels of the row; they may lie outside it.
 struct Canvas {
   Rect all;
   Rect tile;   // what is made: the middle of its columns is that of all, and no other pixel of the
@@ -78,6 +80,9 @@ struct DrawnSample {
   std::optional<Canvas> canvas;  // set for one of its images: `placed` is then in the tile
   std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the image
   std::vector<Erasure> erasures;
+  // The images of its row that were drawn before it, and this one, by part, as viewed; 0 × 0 if
+  // unknown. Kept from part to part: places in a Mosaic of nine depend on them.
+  std::array<ImageSize, kMostParts> row_sizes{};
 };
 
 }  // namespace stoker

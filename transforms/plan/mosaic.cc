@@ -19,6 +19,52 @@ Rect Between(int left, int top, int right, int bottom) {
   return {left, top, right - left, bottom - top};
 }
 
+// The place of an image next to the others, and what of the plane is no other image's.
+struct Cell {
+  Rect whole, own;
+};
+constexpr int kFar = 1 << 28;  // beyond all rows
+
+Cell CellOfFour(int x, int y, uint32_t part, ImageSize size) {
+  const auto [width, height] = size;
+  const bool right = part % 2 != 0, below = part / 2 != 0;
+  return {{right ? x : x - width, below ? y : y - height, width, height},
+          Between(right ? x : -kFar, below ? y : -kFar, right ? kFar : x, below ? kFar : y)};
+}
+
+// An image at a side of the first one begins at a corner of that; the next one, `at_corner`, begins
+// where this one, `before` it, ends.
+Cell CellOfNine(const Rect& first, uint32_t part, ImageSize before, ImageSize size) {
+  const auto [width, height] = size;
+  const bool at_corner = part % 2 == 0;
+  const ImageSize side = at_corner ? before : size;
+  const int left = first.x, top = first.y, right = left + first.width, bottom = top + first.height;
+  switch ((part + 1) / 2) {
+    case 0:
+      return {first, first};
+    case 1: {
+      const int x = left + side.width;
+      return {{at_corner ? x : left, top - height, width, height},
+              Between(at_corner ? x : left, -kFar, at_corner ? kFar : x, top)};
+    }
+    case 2: {
+      const int y = top + side.height;
+      return {{right, at_corner ? y : top, width, height},
+              Between(right, at_corner ? y : top, kFar, at_corner ? kFar : y)};
+    }
+    case 3: {
+      const int x = right - side.width;
+      return {{(at_corner ? x : right) - width, bottom, width, height},
+              Between(at_corner ? -kFar : x, bottom, at_corner ? x : right, kFar)};
+    }
+    default: {
+      const int y = bottom - side.height;
+      return {{left - width, (at_corner ? y : bottom) - height, width, height},
+              Between(-kFar, at_corner ? -kFar : y, left, at_corner ? y : bottom)};
+    }
+  }
+}
+
 GeometryMap About(double x, double y, const GeometryMap& map) {
   return Then(Then(Shift(-x, -y), map), Shift(x, y));
 }
@@ -103,6 +149,10 @@ DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random) {
   const double half = size * drawn.scale;  // of the canvas
   drawn.x = drawn.several ? RoundHalfEven(middle_x + x * half) : middle_x;
   drawn.y = drawn.several ? RoundHalfEven(middle_y + y * half) : middle_y;
+  if (drawn.several && mosaic.n == 9) {
+    drawn.x = RoundHalfEven(middle_x - half / 2);
+    drawn.y = RoundHalfEven(middle_y - half / 2);
+  }
   drawn.canvas = Between(Rounded(middle_x - half), Rounded(middle_y - half),
                          Rounded(middle_x + half), Rounded(middle_y + half));
   drawn.middle_x = middle_x;
@@ -123,12 +173,15 @@ GeometryMap TurnBackOf(const DrawnMosaic& drawn) {
 }
 
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
-                       ImageSize image, bool on_canvas) {
-  const double longer = std::max(image.width, image.height);
-  const auto resized = [&](int side) {
-    return std::max(1, Rounded(side * (mosaic.size * drawn.scale) / longer));
+                       ImageSize image, bool on_canvas, std::span<const ImageSize> before) {
+  const auto resized = [&](ImageSize size) -> ImageSize {
+    const double longer = std::max({size.width, size.height, 1});
+    const auto side = [&](int length) {
+      return std::max(1, Rounded(length * (mosaic.size * drawn.scale) / longer));
+    };
+    return {side(size.width), side(size.height)};
   };
-  const int width = resized(image.width), height = resized(image.height);
+  const auto [width, height] = resized(image);
   const Rect row{0, 0, mosaic.size, mosaic.size}, in_row = ViewOf(drawn, mosaic.size);
   if (!drawn.several) {
     const Rect whole{Floor(drawn.x - width / 2.0), Floor(drawn.y - height / 2.0), width, height};
@@ -140,16 +193,16 @@ PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t 
             .canvas = {whole, tile, whole}};
   }
   const Rect tile = TileOf(drawn.canvas, in_row), view = on_canvas ? tile : in_row;
-  const bool right = part % 2 != 0, below = part / 2 != 0;
-  const auto meet_x = static_cast<int>(drawn.x), meet_y = static_cast<int>(drawn.y);
-  const int right_end = view.x + view.width, bottom_end = view.y + view.height;
-  const int x = std::clamp(meet_x, view.x, right_end), y = std::clamp(meet_y, view.y, bottom_end);
-  const Rect whole{right ? meet_x : meet_x - width, below ? meet_y : meet_y - height, width,
-                   height};
+  const auto x = static_cast<int>(drawn.x), y = static_cast<int>(drawn.y);
+  const ImageSize own{width, height};
+  const ImageSize first = before.empty() ? own : resized(before.front());
+  const auto [whole, of_plane] =
+      mosaic.n == 9 ? CellOfNine({x, y, first.width, first.height}, part,
+                                 before.empty() ? own : resized(before.back()), own)
+                    : CellOfFour(x, y, part, own);
   PlacedImage placed{.whole = whole,
                      .shown = Overlap(whole, drawn.canvas),
-                     .view = Between(right ? x : view.x, below ? y : view.y, right ? right_end : x,
-                                     below ? bottom_end : y),
+                     .view = Overlap(of_plane, view),
                      .part = {},
                      .canvas = {drawn.canvas, tile, whole}};
   if (on_canvas) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/batch/image.h"
 #include "core/numbers/random.h"
@@ -17,8 +18,10 @@ namespace stoker {
 struct DrawnMosaic {
   bool several = true;  // otherwise the sample's own image is alone
   double scale = 1;     // of the canvas in the row
-  double x = 0, y = 0;  // where the images meet, whole, or the middle of the one that is alone
-  Rect canvas;          // in the row, and around it; not used by an image that is alone
+  // Where the images meet, whole; of nine the upper left corner of the first one; or the middle of
+  // the one that is alone.
+  double x = 0, y = 0;
+  Rect canvas;  // in the row, and around it; not used by an image that is alone
   // All that is above is where it is before the row is turned about this point and sheared.
   double middle_x = 0, middle_y = 0;
   double degrees = 0, x_shear = 0, y_shear = 0;
@@ -44,11 +47,14 @@ struct PlacedImage {
   Canvas canvas;
 };
 // `part`: 0 is the image above and to the left of the others, 1 is to the right, 2 below and 3
-// both. `image`: its sides are at least 1. `view` and `part` depend on the draws alone, unless the
-// image is alone on a canvas. `on_canvas`: the canvas takes the place of the row: `view` is what
-// of it is no other image's, and `part` is that in its tile.
+// both. Of nine, 0 is in the middle, 1 above it, and the others follow clockwise. `image`: its
+// sides are at least 1. `view` and `part` depend on the draws alone, unless there are nine images,
+// or the image is alone on a canvas. `on_canvas`: the canvas takes the place of the row: `view` is
+// what of it is no other image's, and `part` is that in its tile. `before`: of nine, the images of
+// the parts before this one.
 PlacedImage PlaceImage(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
-                       ImageSize image, bool on_canvas = false);
+                       ImageSize image, bool on_canvas = false,
+                       std::span<const ImageSize> before = {});
 
 // Returns the corner of a turned row that is the part's (Placement::corner).
 std::array<HalfPlane, 2> CornerOf(const DrawnMosaic& drawn, uint32_t part);

@@ -40,8 +40,6 @@ struct PixelOutput;
 struct WideFormat;
 struct RowFormat;
 
-inline constexpr uint32_t kMosaicParts = 4;
-
 // One of the samples that a row is made of.
 struct RowPart {
   uint32_t part = 0;    // DrawKey::part
@@ -50,7 +48,7 @@ struct RowPart {
 
 // All of them, at least one.
 struct RowSamples {
-  std::array<RowPart, kMosaicParts> parts{};
+  std::array<RowPart, kMostParts> parts{};
   uint32_t count = 1;
 
   std::span<const RowPart> all() const { return std::span(parts).first(count); }
@@ -185,21 +183,25 @@ class Plan {
                               // RandomErasing, and two for a PadTo after Normalize
   size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
 
-  // The most samples that a row is made of: 4 with a Mosaic, 2 with a CopyPaste of objects of
-  // another image, otherwise 1. Without a CopyPaste, each one writes its own part of the row, in
-  // any order, but for objects, which follow those of the samples before it.
-  uint32_t parts() const { return mosaic_ ? kMosaicParts : pastes_others() ? 2 : 1; }
+  // The most samples that a row is made of: Mosaic::n, 2 with a CopyPaste of objects of another
+  // image, otherwise 1. Of a Mosaic of four without a CopyPaste, each one writes its own part of
+  // the row, in any order, but for objects, which follow those of the samples before it.
+  uint32_t parts() const {
+    if (mosaic_) return static_cast<uint32_t>(mosaic_->n);
+    return pastes_others() ? 2 : 1;
+  }
   // A row has at most this many times the objects of a sample.
   uint32_t times_objects() const { return copies_ * parts(); }
   // Returns the samples of a row: first the one that it is for, then those that are drawn of the
-  // source's `samples`. Without a CopyPaste, samples without a pixel in the row are left out. A
-  // pure function. `attempt` draws others, for a row one of whose samples could not be used.
+  // source's `samples`, of a Mosaic of four without a CopyPaste only those with a pixel in the row.
+  // A pure function. `attempt` draws others, for a row one of whose samples could not be used.
   RowSamples SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples,
                        uint32_t attempt) const;
 
-  // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
-  // is too small for a RandomCrop. The objects of `context`, as read for the image, are moved as
-  // the image's pixels are, and `drawn` may refer to its memory; null is the same as no objects.
+  // `image`: size as viewed, both sides at least 1. Replaces `drawn`, but for row_sizes, to which
+  // it adds this one: draw parts of a Mosaic of nine into one `drawn`, in order. InvalidArgument if
+  // it is too small for a RandomCrop. The objects of `context`, as read for the image, are moved as
+  // its pixels are, and `drawn` may refer to its memory; null is the same as no objects.
   Status Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
               ViewContext* context = nullptr) const;
 
@@ -293,9 +295,11 @@ class Plan {
   Plan OfMask(const Piece& mask) const;
   bool has_masks() const;
   bool pastes_others() const { return has_canvas_ && !mosaic_; }
+  // Whether the images of a row are drawn and decoded one after another.
+  bool in_order() const { return has_canvas_ || (mosaic_ && mosaic_->n > 4); }
   uint64_t view_tile_bytes() const;
   uint64_t CanvasBytes() const;
-  uint64_t interleaved() const { return has_canvas_ ? 1 : 2; }  // samples of a workspace
+  uint64_t interleaved() const { return in_order() ? 1 : 2; }  // samples of a workspace
   std::string DescribeView() const;
 
   PlanOptions options_;
@@ -303,9 +307,9 @@ class Plan {
   std::vector<ExecutionSite> sites_;
   size_t normalize_index_ = 0;  // after this index, values of erasures are not normalized
   Normalize normalize_;
-  std::optional<Mosaic> mosaic_;             // the first transform
-  bool has_canvas_ = false;                  // a CopyPaste follows it, or pastes another's objects
-  size_t canvas_at_ = 0;                     // the index of that CopyPaste
+  std::optional<Mosaic> mosaic_;  // the first transform
+  bool has_canvas_ = false;       // a CopyPaste follows it, or pastes another's objects
+  size_t canvas_at_ = 0;  // the index of that CopyPaste; 0 if nine images are turned without one
   std::vector<ObjectField> canvas_objects_;  // options_.objects, in pixels
   std::optional<PadTo> pad_to_;
   size_t pad_to_index_ = 0;

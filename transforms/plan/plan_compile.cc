@@ -662,6 +662,13 @@ class Compiler : private Images {
     SetSize({t.size, t.size});
     TRY(Resample());
     const bool turns = t.degrees != 0 || t.shear != 0 || t.perspective != 0;
+    if (t.n > 4 && turns) {
+      if (options_.pieces.size() > 1) {
+        return Refuse(index_, "nine images are turned together, and masks of files are not",
+                      "Leave out degrees, shear and perspective, or the masks");
+      }
+      canvas_ = 0;
+    }
     if (HasCanvas(transforms_)) canvas_ = 1;
     if (!turns && !canvas_) return {};
     step_ = index_;

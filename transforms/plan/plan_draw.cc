@@ -382,7 +382,9 @@ class Plan::Drawing {
   void Apply(const Mosaic& t, RandomStream& random) {
     mosaic_ = DrawMosaic(t, random);
     if (canvas_ != nullptr) return;  // the images are on it
-    const PlacedImage at = PlaceImage(t, *mosaic_, key_.part, image_, plan_.has_canvas_);
+    drawn_.row_sizes[key_.part] = image_;
+    const PlacedImage at = PlaceImage(t, *mosaic_, key_.part, image_, plan_.has_canvas_,
+                                      std::span(drawn_.row_sizes).first(key_.part));
     Resample(at.whole.size(), {});
     const Rect seen = Overlap(at.shown, at.view);
     geometry_.window = IsEmpty(seen) ? Rect() : RelativeTo(at.whole, seen);
@@ -395,7 +397,7 @@ class Plan::Drawing {
     }
     if (plan_.has_canvas_) {
       drawn_.canvas = at.canvas;
-      drawn_.canvas->images = mosaic_->several ? kMosaicParts : 1;
+      drawn_.canvas->images = mosaic_->several ? plan_.parts() : 1;
     }
     if (objects_ == nullptr) return;
     objects_->Resize(at.whole.size());
@@ -706,7 +708,8 @@ Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
   if (pastes_others()) of_image.view = key.part;  // the other image has draws of its own
   Drawing drawing(*this, of_image, image, drawn, context);
   const std::span<const Transform> all(transforms_);
-  for (const Transform& each : has_canvas_ ? all.first(canvas_at_) : all) drawing.ApplyNext(each);
+  const size_t count = has_canvas_ ? std::max<size_t>(canvas_at_, mosaic_ ? 1 : 0) : all.size();
+  for (const Transform& each : all.first(count)) drawing.ApplyNext(each);
   Status status = drawing.TakeStatus();
   if (pastes_others()) {
     const Rect whole{0, 0, drawn.size.width, drawn.size.height};
@@ -744,10 +747,11 @@ RowSamples Plan::SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples
   RandomStream geometry(key, 0);
   const DrawnMosaic drawn = DrawMosaic(*mosaic_, geometry);
   if (!drawn.several) return row;
-  for (uint32_t part = 1; part < kMosaicParts; ++part) {
+  for (uint32_t part = 1; part < parts(); ++part) {
     const uint64_t other = random.Below(samples);
-    const bool is_seen = !IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part);
-    if (!is_seen && !has_canvas_) continue;  // its objects may be pasted
+    // Of nine, others are placed next to it; of a canvas, its objects may be pasted.
+    const bool is_seen = in_order() || !IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part);
+    if (!is_seen) continue;
     row.parts[row.count++] = {.part = part, .sample = other};
   }
   return row;

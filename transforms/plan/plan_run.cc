@@ -31,9 +31,9 @@ ImageContext* PlanRun::FindFree() const {
   return nullptr;
 }
 
-// The images of a canvas come one after another: its tile is that of one context.
+// In one context, which has the canvas, or the sizes of the images before.
 bool PlanRun::has_room() const {
-  if (plan_.has_canvas_) return !busy();
+  if (plan_.in_order()) return !busy();
   return FindFree() != nullptr && FindFinished() == nullptr;
 }
 

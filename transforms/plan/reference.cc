@@ -1,5 +1,8 @@
 #include "transforms/plan/reference.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -8,7 +11,7 @@
 #include "core/result/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/decode/image_decoder.h"
-#include "transforms/plan/mosaic.h"
+#include "transforms/plan/draw.h"
 #include "transforms/plan/resampling.h"
 #include "transforms/plan/row/erase.h"
 #include "transforms/resize/emit.h"
@@ -243,6 +246,37 @@ Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& k
   if (!ShowWholePart(drawn)) return {};
   return MakeRow(plan, image, ResamplingOf(drawn.geometry, image.size, Orientation::kNormal), drawn,
                  row);
+}
+
+Rect PlacePlain(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
+                std::span<const ImageSize> of_row) {
+  const auto scaled = [&](ImageSize image) -> ImageSize {
+    const int longer = std::max(image.width, image.height);
+    const double size = mosaic.size * drawn.scale;
+    return {std::max(1, static_cast<int>(RoundHalfEven(image.width * size / longer))),
+            std::max(1, static_cast<int>(RoundHalfEven(image.height * size / longer)))};
+  };
+  const auto [w, h] = scaled(of_row[part]);
+  if (!drawn.several) {
+    return {static_cast<int>(std::floor(drawn.x - w / 2.0)),
+            static_cast<int>(std::floor(drawn.y - h / 2.0)), w, h};
+  }
+  const auto x = static_cast<int>(drawn.x), y = static_cast<int>(drawn.y);
+  if (mosaic.n == 4) {
+    return {part % 2 == 0 ? x - w : x, part / 2 == 0 ? y - h : y, w, h};
+  }
+  const ImageSize first = scaled(of_row[0]), before = scaled(of_row[std::max(part, 1u) - 1]);
+  const int right = x + first.width, bottom = y + first.height;
+  const std::array<std::array<int, 2>, 9> corners{{{x, y},
+                                                   {x, y - h},
+                                                   {x + before.width, y - h},
+                                                   {right, y},
+                                                   {right, y + before.height},
+                                                   {right - w, bottom},
+                                                   {right - before.width - w, bottom},
+                                                   {x - w, bottom - h},
+                                                   {x - w, bottom - before.height - h}}};
+  return {corners[part][0], corners[part][1], w, h};
 }
 
 }  // namespace stoker

@@ -69,7 +69,7 @@ struct ViewContext {
   ShapeMasks shapes;
   GrowingBuffer shape_boxes;  // for MovedObjects::CropToMosaic
   std::vector<ShapeMasks::Image> images;
-  std::array<OnCanvas, kMosaicParts> canvas;            // by DrawKey::part
+  std::array<OnCanvas, kMostParts> canvas;              // by DrawKey::part
   uint32_t on_canvas = 0;                               // images whose pixels are on it
   DrawKey row;                                          // of the last image that was begun
   GrowingBuffer values;                                 // of the objects on the canvas

@@ -134,19 +134,19 @@ struct ScaleJitter {
   ResampledAs resampler = ResampledAs::kPillow;
 };
 
-// First in a list: makes a row of size × size pixels of four images, the sample's own and three
-// that are drawn from all samples, each as likely as the others. Scaled so that their longer sides
-// are `size`, they meet at one point of a canvas of twice the size, uniform in its middle half
-// along each axis: the own image above and to the left of it, then to the right, below, and both.
-// The row is a window of the canvas, which is turned about its middle by ± degrees, sheared by ±
-// shear degrees along both axes (of which the product of the tangents is below 1, so that no row is
-// mirrored), scaled by 1 ± scale and moved by ± translate, shares of `size`. Before it is turned,
-// the point (x, y) of the canvas, from its middle, is divided by 1 + ax + by, with a and b in
-// ± perspective, weakened alike if that would be below 0.1 on the canvas or over 10 in the row.
-// With probability 1 − p the own image alone is in the middle, and all else likewise. `fill` is
-// where no image is.
+// First in a list: makes a row of size × size pixels of n images, 4 or 9: the sample's own, and
+// others drawn from all samples, each as likely as any. Scaled so that their longer sides are
+// `size`, four meet at one point of a canvas of twice the size, uniform in its middle half along
+// each axis: the own image above and to the left of it, then to the right, below, and both. Of
+// nine, eight lie around the own one, whose upper left corner is a quarter of the canvas from its
+// edges, clockwise from above. The row is a window of the canvas, which is turned about its middle
+// by ± degrees, sheared by ± shear degrees along both axes (of which the product of the tangents is
+// below 1, so that no row is mirrored), scaled by 1 ± scale and moved by ± translate, shares of
+// `size`. Before it is turned, the point (x, y) of the canvas, from its middle, is divided by 1 +
+// ax + by, with a and b in ± perspective, weakened alike if that would be below 0.1 on the canvas
+// or over 10 in the row. With probability 1 − p the own image is alone, in the middle.
 //
-// Objects are those of all four, with boxes clamped to the canvas and then to the row; or, with
+// Objects are those of all images, with boxes clamped to the canvas and then to the row; or, with
 // shapes that are polygons, with the boxes of these in the row. They are dropped if their
 // boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a tenth (of
 // polygons a hundredth) of the area that they had on the canvas. Samples with objects must have
@@ -155,11 +155,12 @@ struct Mosaic {
   int size = 0;
   double scale = 0.5;
   double translate = 0.1;
-  Fill fill{114, 114, 114};
+  Fill fill{114, 114, 114};  // where no image is
   double p = 1;
   double degrees = 0;
   double shear = 0;
   double perspective = 0;
+  int n = 4;
 };
 
 // Swaps left and right with probability p.

@@ -1380,6 +1380,12 @@ TransformRow Row(const CopyPaste&) {
 
 // ---- Several images.
 
+Check CheckMosaic(const Transform& transform, DType /*dtype*/) {
+  const int n = std::get<Mosaic>(transform).n;
+  if (n == 4 || n == 9) return {};
+  return Refusal{"n = " + std::to_string(n), "Give n = 4 or 9, the images of a row"};
+}
+
 constexpr int kMostMosaic = kMaxSidePixels / 2;  // images are scaled to less than twice this
 
 TransformRow Row(const Mosaic&) {
@@ -1387,15 +1393,19 @@ TransformRow Row(const Mosaic&) {
   return {
       .name = "Mosaic",
       .doc =
-          "A square of four images: the sample's own, and three drawn from all samples of the "
-          "source. (Bochkovskiy et al., 2020)\n\n"
+          "A square of four images, or of nine: the sample's own, and others drawn from all "
+          "samples of the source. (Bochkovskiy et al., 2020)\n\n"
           "First in a loader's list, it gives rows their size; no transform after it crops or "
           "resamples. The images are scaled so that their longer sides are `size`, and meet at a "
           "random point in the middle half of a canvas of twice the size. A row is a random window "
           "of the canvas. Each image is decoded where it is visible, resampled once, and written "
           "to its place in the row. With `degrees`, `shear` or `perspective` it is then turned, "
-          "which resamples it again.\n\n"
-          "Batches have the objects of all four, in the order of the images, with boxes clamped. "
+          "which resamples it again. With n = 9, images do not meet at that point: the upper left "
+          "corner of the sample's own is a quarter of the canvas from its edges, and eight lie "
+          "around "
+          "it.\n\n"
+          "Batches have the objects of all of them, in the order of the images, with boxes "
+          "clamped. "
           "Objects are dropped if their boxes have a side of at most 2 pixels, sides in a ratio "
           "of at least 100, or at most a tenth of the area that they had on the canvas. If masks "
           "are drawn, objects with polygons have the polygons' boxes, and are dropped at a "
@@ -1404,29 +1414,35 @@ TransformRow Row(const Mosaic&) {
       .how =
           "each of the images is decoded where it is visible, or may be pasted, and resampled "
           "to its place",
-      .parameters = {
-          Single<&T::size>(
-              "integer",
-              {.name = "size", .required = true, .low = 1, .high = kMostMosaic, .unit = kPixels},
-              "height and width of rows, an int."),
-          Single<&T::scale>("real", {.name = "scale", .low = 0, .high = 0.9},
-                            "0 to 0.9: the window is scaled by a factor uniform between 1 - scale "
-                            "and 1 + scale."),
-          Single<&T::translate>("real", {.name = "translate", .low = 0, .high = 1},
-                                "0 to 1: the window is moved by up to this share of `size`, along "
-                                "each axis."),
-          FillOf<&T::fill>("where there is no image: an int 0 to 255, or (red, green, blue)."),
-          Probability<&T::p>("of four images, 0 to 1; otherwise the sample's own alone is in the "
-                             "middle, and all else likewise."),
-          Single<&T::degrees>("real", {.name = "degrees", .low = 0, .high = 180},
-                              "0 to 180: the images are turned by up to as many, either way."),
-          Single<&T::shear>("real", {.name = "shear", .low = 0, .high = 30},
-                            "0 to 30 degrees: the images are sheared by up to as many, along each "
-                            "axis and either way."),
-          Single<&T::perspective>(
-              "real", {.name = "perspective", .low = 0, .high = 0.01},
-              "0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this "
-              "much for each pixel from it, along each axis and either way.")}};
+      .parameters =
+          {Single<&T::size>(
+               "integer",
+               {.name = "size", .required = true, .low = 1, .high = kMostMosaic, .unit = kPixels},
+               "height and width of rows, an int."),
+           Single<&T::scale>("real", {.name = "scale", .low = 0, .high = 0.9},
+                             "0 to 0.9: the window is scaled by a factor uniform between 1 - scale "
+                             "and 1 + scale."),
+           Single<&T::translate>("real", {.name = "translate", .low = 0, .high = 1},
+                                 "0 to 1: the window is moved by up to this share of `size`, along "
+                                 "each axis."),
+           FillOf<&T::fill>("where there is no image: an int 0 to 255, or (red, green, blue)."),
+           Probability<&T::p>(
+               "of several images, 0 to 1; otherwise the sample's own alone is in the "
+               "middle, and all else likewise."),
+           Single<&T::degrees>("real", {.name = "degrees", .low = 0, .high = 180},
+                               "0 to 180: the images are turned by up to as many, either way."),
+           Single<&T::shear>("real", {.name = "shear", .low = 0, .high = 30},
+                             "0 to 30 degrees: the images are sheared by up to as many, along each "
+                             "axis and either way."),
+           Single<&T::perspective>(
+               "real", {.name = "perspective", .low = 0, .high = 0.01},
+               "0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this "
+               "much for each pixel from it, along each axis and either way."),
+           Single<&T::n>("integer",
+                         {.name = "n", .low = 1, .high = 9, .note = "of which 4 and 9 are valid"},
+                         "images of a row: 4, or 9, of which eight lie around the sample's own, as "
+                         "by Ultralytics' mosaic of nine.")},
+      .check = &CheckMosaic};
 }
 
 // ----

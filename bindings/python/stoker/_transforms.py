@@ -984,16 +984,17 @@ class ConvertBoundingBoxFormat(Transform):
 
 @dataclass(frozen=True)
 class Mosaic(Transform):
-    """A square of four images: the sample's own, and three drawn from all samples of the source.
-    (Bochkovskiy et al., 2020)
+    """A square of four images, or of nine: the sample's own, and others drawn from all samples of the
+    source. (Bochkovskiy et al., 2020)
 
     First in a loader's list, it gives rows their size; no transform after it crops or resamples. The images
     are scaled so that their longer sides are `size`, and meet at a random point in the middle half of a
     canvas of twice the size. A row is a random window of the canvas. Each image is decoded where it is
     visible, resampled once, and written to its place in the row. With `degrees`, `shear` or `perspective`
-    it is then turned, which resamples it again.
+    it is then turned, which resamples it again. With n = 9, images do not meet at that point: the upper
+    left corner of the sample's own is a quarter of the canvas from its edges, and eight lie around it.
 
-    Batches have the objects of all four, in the order of the images, with boxes clamped. Objects are
+    Batches have the objects of all of them, in the order of the images, with boxes clamped. Objects are
     dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a
     tenth of the area that they had on the canvas. If masks are drawn, objects with polygons have the
     polygons' boxes, and are dropped at a hundredth. Samples with objects must have boxes. Other columns are
@@ -1004,11 +1005,14 @@ class Mosaic(Transform):
         scale: 0 to 0.9: the window is scaled by a factor uniform between 1 - scale and 1 + scale.
         translate: 0 to 1: the window is moved by up to this share of `size`, along each axis.
         fill: where there is no image: an int 0 to 255, or (red, green, blue).
-        p: of four images, 0 to 1; otherwise the sample's own alone is in the middle, and all else likewise.
+        p: of several images, 0 to 1; otherwise the sample's own alone is in the middle, and all else
+            likewise.
         degrees: 0 to 180: the images are turned by up to as many, either way.
         shear: 0 to 30 degrees: the images are sheared by up to as many, along each axis and either way.
         perspective: 0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this much for
             each pixel from it, along each axis and either way.
+        n: images of a row: 4, or 9, of which eight lie around the sample's own, as by Ultralytics' mosaic
+            of nine.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -1022,6 +1026,7 @@ class Mosaic(Transform):
     degrees: float = 0.0
     shear: float = 0.0
     perspective: float = 0.0
+    n: int = 4
 
 
 @dataclass(frozen=True)

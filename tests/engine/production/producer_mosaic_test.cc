@@ -159,9 +159,19 @@ std::vector<uint8_t> RowIn(const Column& column, int64_t rows, int64_t row) {
   return {data, data + bytes};
 }
 
-TEST_F(ProducerMosaic, RowsAreMadeOfTheSamplesThatThePlanDraws) {
-  LoaderOptions options = Options(Photos(/*masks=*/true, /*objects=*/true));
+class MosaicOf : public ProducerMosaic, public ::testing::WithParamInterface<int> {
+ protected:
+  LoaderOptions OptionsOf(Source source) const {
+    LoaderOptions options = Options(std::move(source));
+    std::get<Mosaic>(options.transforms[0]).n = GetParam();
+    return options;
+  }
+};
+
+TEST_P(MosaicOf, RowsAreMadeOfTheSamplesThatThePlanDraws) {
+  LoaderOptions options = OptionsOf(Photos(/*masks=*/true, /*objects=*/true));
   options.dtype = DType::kF32;
+  const int n = GetParam();
   const Plan plan = *PlanOf(options, {}).value();
   const auto loader = Loader::Open(options).value();
   std::set<uint64_t> own;
@@ -200,11 +210,13 @@ TEST_F(ProducerMosaic, RowsAreMadeOfTheSamplesThatThePlanDraws) {
   });
   EXPECT_EQ(own.size(), kSamples);
   EXPECT_EQ(loader->columns()[2].max_objects, 0u);
-  EXPECT_EQ(loader->columns()[3].max_objects, 12u);
+  EXPECT_EQ(loader->columns()[3].max_objects, 3 * static_cast<uint32_t>(n));
   EXPECT_GT(by_parts[1], 2);
-  EXPECT_GT(by_parts[4], 20);
-  EXPECT_GT(by_parts[2] + by_parts[3], 0);
+  EXPECT_GT(by_parts[static_cast<size_t>(n)], 20);
+  EXPECT_EQ(by_parts[2] + by_parts[3] > 0, n == 4);
 }
+
+INSTANTIATE_TEST_SUITE_P(Images, MosaicOf, ::testing::Values(4, 9));
 
 TEST_F(ProducerMosaic, BatchesDependOnNoThreadAndContinueFromAState) {
   const Source source = Photos(true, true);
@@ -221,10 +233,10 @@ TEST_F(ProducerMosaic, BatchesDependOnNoThreadAndContinueFromAState) {
 }
 
 // Records, calls, a few large files, arrays and selections give what files give.
-TEST_F(ProducerMosaic, IsTheSameOfEverySource) {
+TEST_P(MosaicOf, IsTheSameOfEverySource) {
   const Source photos = Photos();
-  const std::vector<uint64_t> wanted = EpochOf(Options(photos));
-  EXPECT_EQ(EpochOf(Options(std::make_shared<testing::PackedFiles>(photos, folder_.path(), 3))),
+  const std::vector<uint64_t> wanted = EpochOf(OptionsOf(photos));
+  EXPECT_EQ(EpochOf(OptionsOf(std::make_shared<testing::PackedFiles>(photos, folder_.path(), 3))),
             wanted);
   std::string records;
   testing::NamedFiles named;
@@ -232,16 +244,16 @@ TEST_F(ProducerMosaic, IsTheSameOfEverySource) {
     records += testing::ImageRecord(Read(ImageOf(id)), static_cast<int64_t>(id));
   }
   folder_.Write("train-0", records);
-  EXPECT_EQ(EpochOf(Options(TfRecord(folder_.path() + "/train-0").value())), wanted);
+  EXPECT_EQ(EpochOf(OptionsOf(TfRecord(folder_.path() + "/train-0").value())), wanted);
   const auto call = [](uint64_t, const std::string& file, LoadedSample& loaded) {
     return testing::GiveBytes(file, loaded);
   };
-  EXPECT_EQ(EpochOf(Options(std::make_shared<testing::CalledPhotos>(photos, 2, call))), wanted);
+  EXPECT_EQ(EpochOf(OptionsOf(std::make_shared<testing::CalledPhotos>(photos, 2, call))), wanted);
   std::vector<uint64_t> first, rest;
   for (uint64_t id = 0; id < kSamples; ++id) (id < 10 ? first : rest).push_back(id);
   const auto combined =
       Combine({Subset(photos, first).value(), Subset(photos, rest).value()}).value();
-  EXPECT_EQ(EpochOf(Options(combined)), wanted);
+  EXPECT_EQ(EpochOf(OptionsOf(combined)), wanted);
 }
 
 TEST_F(ProducerMosaic, OfASubsetHasItsSamplesAlone) {
@@ -256,7 +268,7 @@ TEST_F(ProducerMosaic, OfASubsetHasItsSamplesAlone) {
   EXPECT_EQ(seen, (std::set<int64_t>{3, 5, 7}));
 }
 
-TEST_F(ProducerMosaic, OfArrays) {
+TEST_P(MosaicOf, OfArrays) {
   constexpr size_t kSide = 20, kImage = kSide * kSide * 3;
   std::vector<uint8_t> pixels(kSamples * kImage);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i / kImage * 8 + 1);
@@ -266,8 +278,8 @@ TEST_F(ProducerMosaic, OfArrays) {
                            .data = pixels.data(),
                            .samples = kSamples};
   const Source source = Arrays({images}, nullptr).value();
-  LoaderOptions options = Options(source);
-  options.transforms = {Mosaic{.size = 48, .fill = {0, 0, 0}}};
+  LoaderOptions options = OptionsOf(source);
+  options.transforms = {Mosaic{.size = 48, .fill = {0, 0, 0}, .n = GetParam()}};
   const Plan plan = *PlanOf(options, {}).value();
   testing::ForEachBatch(*Loader::Open(options).value(), 1, [&](const Batch& batch) {
     for (int64_t row = 0; row < batch.rows(); ++row) {
@@ -285,10 +297,10 @@ TEST_F(ProducerMosaic, OfArrays) {
 
 // ---- Bad samples.
 
-TEST_F(ProducerMosaic, AnErrorNamesTheSampleThatIsBad) {
+TEST_P(MosaicOf, AnErrorNamesTheSampleThatIsBad) {
   constexpr uint64_t kBad = 4;
   Write(ImageOf(kBad), {1, 2, 3});
-  LoaderOptions options = Options(Photos());
+  LoaderOptions options = OptionsOf(Photos());
   options.batch_size = 1;
   options.shuffle = false;
   const Plan plan = *PlanOf(options, {}).value();
@@ -307,12 +319,12 @@ TEST_F(ProducerMosaic, AnErrorNamesTheSampleThatIsBad) {
 }
 
 // Each row keeps its own sample unless that is bad, and gets others next to it.
-TEST_F(ProducerMosaic, OtherSamplesReplaceABadOne) {
+TEST_P(MosaicOf, OtherSamplesReplaceABadOne) {
   const std::set<uint64_t> bad{4, 11, 12};
   Write(ImageOf(4), {1, 2, 3});
   std::filesystem::remove(ImageOf(11));
   Write(MaskOf(12), testing::MakePng({.width = 3, .height = 3, .color = 0}));
-  LoaderOptions options = Options(Photos(/*masks=*/true));
+  LoaderOptions options = OptionsOf(Photos(/*masks=*/true));
   options.on_bad = BadPolicy::Parse("substitute").value();
   options.bad_samples_file = folder_.Path("bad.jsonl");
   options.batch_size = 1;
@@ -341,12 +353,13 @@ TEST_F(ProducerMosaic, OtherSamplesReplaceABadOne) {
 
 // A canvas is finished with the last of its images, and the error is of another one: its shapes are
 // wrong, it has more objects than a mask of uint8 can tell apart, or it cannot be decoded.
-// `of_two`: of a row to which objects of another sample are pasted, which have room there.
-class ErrorOfACanvas : public ProducerMosaic, public ::testing::WithParamInterface<bool> {};
+// By the images of a row: two are those of a row to which objects of another sample are pasted,
+// which have room there.
+class ErrorOfACanvas : public ProducerMosaic, public ::testing::WithParamInterface<int> {};
 
 TEST_P(ErrorOfACanvas, NamesTheSampleThatIsBad) {
   constexpr uint64_t kBad = 7;
-  const bool of_two = GetParam();
+  const bool of_two = GetParam() == 2;
   for (const char* const fault : {"runs", "many", "file"}) {
     const bool many = fault == std::string("many"), runs = fault == std::string("runs");
     if (!many && !runs) Write(ImageOf(kBad), {1, 2, 3});
@@ -385,7 +398,9 @@ TEST_P(ErrorOfACanvas, NamesTheSampleThatIsBad) {
                       .offsets = words.data(),
                       .kind = Field::Kind::kInstances}};
     LoaderOptions options = Options(Files(PathTable(images), std::move(files)).value());
-    options.transforms = {Mosaic{.size = 48, .scale = 0, .translate = 0}, CopyPaste{1}};
+    const double translate = GetParam() == 9 ? 1 : 0;  // otherwise few are in the row
+    options.transforms = {Mosaic{.size = 48, .scale = 0, .translate = translate, .n = GetParam()},
+                          CopyPaste{1}};
     if (of_two) {
       options.transforms = {Resize{.height = 48, .width = 48},
                             CopyPaste{1, CopyPaste::Mode::kMixup}};
@@ -427,9 +442,23 @@ TEST_P(ErrorOfACanvas, NamesTheSampleThatIsBad) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Canvases, ErrorOfACanvas, ::testing::Bool(), [](const auto& of_two) {
-  return of_two.param ? "OfAnotherImage" : "OfAMosaic";
-});
+INSTANTIATE_TEST_SUITE_P(Images, ErrorOfACanvas, ::testing::Values(2, 4, 9));
+
+// A cache keeps one piece of a row.
+TEST_F(ProducerMosaic, RowsOfSeveralSamplesAreNotCached) {
+  const CopyPaste paste{1, CopyPaste::Mode::kMixup};
+  for (const Transform& several :
+       {Transform(Mosaic{.size = 48}), Transform(RandomApply{{paste}})}) {
+    LoaderOptions options = Options(Photos());
+    options.transforms = {several};
+    options.cache = CacheChoice::Parse("dir:" + folder_.Path("cache") + ":1GB").value();
+    const auto loader = Loader::Open(options);
+    ASSERT_FALSE(loader.ok());
+    EXPECT_THAT(loader.error().ToString(),
+                ::testing::AnyOf(HasSubstr("transforms[0], Mosaic, makes rows of several samples"),
+                                 HasSubstr("transforms[0], RandomApply, makes rows of several")));
+  }
+}
 
 // Slots are used again: a row whose own sample is bad must not count the objects of another batch.
 TEST_F(ProducerMosaic, RowsWithABadSampleAreDropped) {

@@ -44,8 +44,9 @@ def loader_of(source, recipe, **options):
     return stoker.Loader(source, recipe, **{"batch_size": 3, "shuffle": True, "seed": 1, **options})
 
 
-def test_boxes_are_around_their_image_in_the_row(source):
-    loader = loader_of(source, [stoker.Mosaic(64, scale=0.3), stoker.RandomHorizontalFlip()])
+@pytest.mark.parametrize("n", [4, 9])
+def test_boxes_are_around_their_image_in_the_row(source, n):
+    loader = loader_of(source, [stoker.Mosaic(64, scale=0.3, n=n), stoker.RandomHorizontalFlip()])
     found = 0
     for epoch in range(20):
         for batch in loader.epoch(epoch):
@@ -75,8 +76,12 @@ def test_a_row_alone_is_letterboxed(photos):
     assert abs(row[10:50] - wanted).max() <= 1
 
 
-def test_batches_do_not_depend_on_threads_and_resume(source):
-    recipe = [stoker.Mosaic(32, p=0.7), stoker.ColorJitter(brightness=0.4, saturation=0.7, hue=0.015)]
+@pytest.mark.parametrize("mosaic", [{}, {"n": 9}, {"n": 9, "degrees": 20.0}], ids=str)
+def test_batches_do_not_depend_on_threads_and_resume(source, mosaic):
+    recipe = [
+        stoker.Mosaic(32, p=0.7, **mosaic),
+        stoker.ColorJitter(brightness=0.4, saturation=0.7, hue=0.015),
+    ]
 
     def digests(threads, state=None):
         loader = loader_of(source, recipe, batch_size=2, runtime=stoker.Runtime(threads=threads))
@@ -92,13 +97,14 @@ def test_batches_do_not_depend_on_threads_and_resume(source):
     assert [b[:2] for b in digests(2, one[0][2])] == [b[:2] for b in one[1:]]
 
 
-def test_masks_follow_their_images(tmp_path, photos):
+@pytest.mark.parametrize("n", [4, 9])
+def test_masks_follow_their_images(tmp_path, photos, n):
     masks = []
     for i, size in enumerate(SIZES):
         masks.append(tmp_path / f"m{i}.png")
         Image.new("L", size, i).save(masks[-1])
     source = stoker.files(photos, columns={"mask": stoker.Mask(masks, fill=255)})
-    recipe = [stoker.Mosaic(48), stoker.RandomVerticalFlip()]
+    recipe = [stoker.Mosaic(48, n=n), stoker.RandomVerticalFlip()]
     seen = set()
     for batch in loader_of(source, recipe):
         for image, mask in zip(batch.image, batch.mask):
@@ -151,6 +157,9 @@ def test_what_is_refused(source):
             loader_of(source, recipe)
     with pytest.raises(ValueError, match="geometry"):
         loader_of(source, [mosaic], geometry=True)
+    for n in (3, 5):
+        with pytest.raises(ValueError, match="n = 4 or 9"):
+            loader_of(source, [stoker.Mosaic(32, n=n)])
     with pytest.raises(ValueError, match="loader"):
         stoker.Compose([mosaic])
     with pytest.raises(ValueError, match=r"Mosaic\.scale"):

@@ -110,23 +110,25 @@ class Centred(augment.RandomPerspective):
         return super().apply_semantic(labels, self.centred(params))
 
 
-def given(monkeypatch, mosaic):
-    """Makes Ultralytics draw what draw_plan printed."""
+def given(monkeypatch, mosaic, n=4):
+    """Makes Ultralytics draw what draw_plan printed of a mosaic of n images."""
     parts = {each["part"]: each["sample"] for each in mosaic["images"]}
     middle, factor = mosaic["middle"], mosaic["scale"]
     # The images meet at (x, y) on the canvas, whose middle is at (SIZE, SIZE).
     x = (mosaic["x"] - middle[0]) / factor + SIZE
     y = (mosaic["y"] - middle[1]) / factor + SIZE
-    numbers = [0, *(parts.get(part, 0) for part in (1, 2, 3)), round(y), round(x)]
+    numbers = [0, *(parts.get(part, 0) for part in range(1, n))]
+    if n == 4:
+        numbers += [round(y), round(x)]
     numbers += [*mosaic["perspective"], mosaic["degrees"], factor, *mosaic["shear"]]
     numbers += [middle[0] / SIZE, middle[1] / SIZE]
     monkeypatch.setattr(augment, "random", Given(numbers))
 
 
-def mosaic_of(monkeypatch, labels, n, mosaic, warp):
+def mosaic_of(monkeypatch, labels, n, mosaic, warp, images):
     """Returns Ultralytics' row of sample n, given what draw_plan printed."""
-    given(monkeypatch, mosaic)
-    made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
+    given(monkeypatch, mosaic, images)
+    made = augment.Mosaic(labels, imgsz=SIZE, n=images)(labels.get_image_and_label(n))
     return of_labels(Centred(**warp, size=(SIZE, SIZE))(made))
 
 
@@ -143,24 +145,26 @@ STILL = {"degrees": 0.0, "translate": 0.0, "scale": 0.0, "shear": 0.0, "perspect
 
 @pytest.mark.skipif(not DRAW_PLAN.exists(), reason=f"{DRAW_PLAN} is not built")
 @pytest.mark.parametrize("own_sizes", [False, True], ids=["same sizes", "sizes rounded up"])
-@pytest.mark.parametrize("warp", WARPS, ids=str)
-def test_mosaic(scenes, monkeypatch, warp, own_sizes):
+@pytest.mark.parametrize(
+    "warp, images", [*((warp, 4) for warp in WARPS), *((warp, 9) for warp in WARPS[:2])], ids=str
+)
+def test_mosaic(scenes, monkeypatch, warp, images, own_sizes):
     """With `own_sizes`, the images are resized as Ultralytics' data sets do."""
     warp = {**STILL, **warp}
     scaled, turned = warp["scale"] > 0, warp["degrees"] > 0 or warp["perspective"] > 0
-    options = {"size": SIZE, **warp}
+    options = {"size": SIZE, **warp, "n": images}
     draws = drawn([{"name": "Mosaic", **options}], SIZE, SIZE, len(scenes))
     rounding = (math.ceil, cv2.INTER_NEAREST) if own_sizes else (round, cv2.INTER_NEAREST_EXACT)
     labels = Labels(scenes, *rounding)
     how = "sides rounded up" if own_sizes else "the same sides"
     named = ", ".join(f"{name} {most}" for name, most in warp.items() if most > 0)
-    comparison = Comparison(f"Mosaic, {named or 'scale 1'}, {how}")
+    comparison = Comparison(f"Mosaic of {images}, {named or 'scale 1'}, {how}")
     differing = 0
     for n, row in enumerate(rows_of(scenes, [stoker.Mosaic(**options)])):
         samples = [each["sample"] for each in draws[n]["mosaic"]["images"]]
         if len(set(samples)) < len(samples):
             continue  # objects that have the same number
-        theirs = mosaic_of(monkeypatch, labels, n, draws[n]["mosaic"], warp)
+        theirs = mosaic_of(monkeypatch, labels, n, draws[n]["mosaic"], warp, images)
         both = np.intersect1d(row[4], theirs[4])
         differing += len(row[4]) + len(theirs[4]) - 2 * len(both)
         ours_kept, kept = np.isin(row[4], both), np.isin(theirs[4], both)
@@ -320,18 +324,20 @@ def test_copy_paste(tmp_path, monkeypatch, p, mode):
 
 
 OUTLINED = [
-    ({}, 0.0),
-    ({"degrees": 45.0}, 0.0),
-    ({"scale": 0.5, "translate": 0.1, "degrees": 10.0, "shear": 5.0, "perspective": 0.0005}, 0.0),
-    ({}, 0.6),
-    ({"degrees": 45.0}, 1.0),  # the row then shows no edge of the canvas, where points would matter
-    ({"scale": 0.5, "translate": 0.1}, 0.6),
+    ({}, 0.0, 4),
+    ({"degrees": 45.0}, 0.0, 4),
+    ({"scale": 0.5, "translate": 0.1, "degrees": 10.0, "shear": 5.0, "perspective": 0.0005}, 0.0, 4),
+    ({}, 0.6, 4),
+    ({"degrees": 45.0}, 1.0, 4),  # the row then shows no edge of the canvas, where points would matter
+    ({"scale": 0.5, "translate": 0.1}, 0.6, 4),
+    ({"degrees": 45.0}, 0.0, 9),
+    ({}, 0.6, 9),
 ]
 
 
 @pytest.mark.skipif(not DRAW_PLAN.exists(), reason=f"{DRAW_PLAN} is not built")
-@pytest.mark.parametrize("warp, p", OUTLINED, ids=str)
-def test_mosaic_of_outlines(tmp_path, monkeypatch, warp, p):
+@pytest.mark.parametrize("warp, p, images", OUTLINED, ids=str)
+def test_mosaic_of_outlines(tmp_path, monkeypatch, warp, p, images):
     """Boxes are those of polygons, also of pasted ones. `p`: that of CopyPaste; 0 leaves it out. Images are
     compared where both paste, and where neither does.
     """
@@ -339,7 +345,7 @@ def test_mosaic_of_outlines(tmp_path, monkeypatch, warp, p):
     monkeypatch.setattr(augment.np, "argsort", lambda numbers: argsort(numbers, kind="stable"))
     scenes, polygons, path = with_polygons(tmp_path)
     warp = {**STILL, **warp}
-    options = {"size": SIZE, **warp}
+    options = {"size": SIZE, **warp, "n": images}
     draws = drawn([{"name": "Mosaic", **options}], SIZE, SIZE, len(scenes))
     source = stoker.coco(path, tmp_path, masks="instances")
     xyxy = stoker.ConvertBoundingBoxFormat("xyxy")
@@ -357,10 +363,10 @@ def test_mosaic_of_outlines(tmp_path, monkeypatch, warp, p):
     levels, boxes, both, differing, pasted = Differences(), 0.0, 0, 0, 0
     for n, ((image, numbers, ours, of_ours), (*_, own)) in enumerate(zip(rows, plain_rows, strict=True)):
         samples = [each["sample"] for each in draws[n]["mosaic"]["images"]]
-        if len(set(samples)) < 4:
+        if len(set(samples)) < images:
             continue
-        given(monkeypatch, draws[n]["mosaic"])
-        made = augment.Mosaic(labels, imgsz=SIZE)(labels.get_image_and_label(n))
+        given(monkeypatch, draws[n]["mosaic"], images)
+        made = augment.Mosaic(labels, imgsz=SIZE, n=images)(labels.get_image_and_label(n))
         inside = np.zeros((2 * SIZE, 2 * SIZE), np.uint8)
         if p:
             copy = augment.CopyPaste(p=p, mode="flip")
@@ -384,8 +390,8 @@ def test_mosaic_of_outlines(tmp_path, monkeypatch, warp, p):
             levels.add(np.asarray(image)[same], made["img"][same])
     named = ", ".join(f"{name} {most}" for name, most in warp.items() if most > 0)
     print(
-        f"\nMosaic of outlines, {named}, CopyPaste({p}): {both} objects, {differing} of one alone, {pasted} "
-        f"pasted; boxes {boxes:.2g} px; levels {levels.largest:.0f}, {levels.share_beyond_one:.2g}"
+        f"\nMosaic of {images}, outlines, {named}, CopyPaste({p}): {both} objects, {differing} of one alone, "
+        f"{pasted} pasted; boxes {boxes:.2g} px; levels {levels.largest:.0f}, {levels.share_beyond_one:.2g}"
     )
     scaled = warp["scale"] > 0  # sides and places are then rounded at another scale
     assert both > len(scenes) and boxes <= (3 if scaled else 1e-3)

@@ -695,8 +695,10 @@ Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<cons
   Sample canvas;
   Naive pixels;
   std::vector<Rect> shown_of;
+  std::vector<ImageSize> sizes;
   for (uint32_t part = 0; part < of_row.size(); ++part) {
-    const PlacedImage at = PlaceImage(mosaic, drawn, part, of_row[part].size);
+    const PlacedImage at = PlaceImage(mosaic, drawn, part, of_row[part].size, false, sizes);
+    sizes.push_back(of_row[part].size);
     EXPECT_EQ(at.whole.size(), of_row[part].size);
     if (!drawn.several) all = at.whole;
     if (part == 0) {
@@ -784,7 +786,8 @@ TEST(CopyPaste, PastesOntoTheCanvasOfAMosaic) {
     const Mosaic mosaic{.size = random.Between(20, 70),
                         .scale = 0,
                         .translate = random.OneIn(3) ? 1.0 : 0.1,
-                        .p = random.OneIn(4) ? 0.0 : 1.0};
+                        .p = random.OneIn(4) ? 0.0 : 1.0,
+                        .n = random.OneIn(3) ? 9 : 4};
     const double p = random.OneIn(2) ? 1 : 0.25 * random.Between(0, 4);
     const Plan plan = Plan::Compile({mosaic, CopyPaste{p}}, Options()).value();
     const DrawKey key{2, 3, static_cast<uint64_t>(n)};
@@ -792,7 +795,7 @@ TEST(CopyPaste, PastesOntoTheCanvasOfAMosaic) {
     const DrawnMosaic drawn = DrawMosaic(mosaic, stream);
     std::vector<Sample> of_row;
     std::vector<Naive> images;
-    for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
+    for (uint32_t part = 0; part < (drawn.several ? plan.parts() : 1); ++part) {
       ImageSize size{mosaic.size, random.Between(1, mosaic.size)};
       if (random.OneIn(2)) std::swap(size.width, size.height);
       of_row.push_back(NextSample(random, size));

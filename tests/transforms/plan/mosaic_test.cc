@@ -41,6 +41,7 @@ using testing::NoisyImage;
 using testing::PaddedFile;
 using testing::Random;
 
+constexpr uint32_t kMosaicParts = 4;
 constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
 
 Mosaic RandomMosaic(Random& random, int most = 70) {
@@ -82,32 +83,31 @@ std::vector<Transform> RandomList(Random& random, DType dtype, int most = 70) {
   return list;
 }
 
-int Rounded(double value) { return static_cast<int>(RoundHalfEven(value)); }
-
 // An image on a plane that has the row at its origin.
 struct Pasted {
   Rect whole;
   Rect kept;  // what the canvas has of it
 };
 
-Pasted PastedAt(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part, ImageSize image) {
-  const int longer = std::max(image.width, image.height);
-  const auto scaled = [&](int side) {
-    return std::max(1, Rounded(side * (mosaic.size * drawn.scale) / longer));
-  };
-  Rect whole{0, 0, scaled(image.width), scaled(image.height)};
-  if (!drawn.several) {
-    whole.x = static_cast<int>(std::floor(drawn.x - whole.width / 2.0));
-    whole.y = static_cast<int>(std::floor(drawn.y - whole.height / 2.0));
-    return {whole, whole};
-  }
-  whole.x = static_cast<int>(drawn.x) - (part == 0 || part == 2 ? whole.width : 0);
-  whole.y = static_cast<int>(drawn.y) - (part == 0 || part == 1 ? whole.height : 0);
+Pasted PastedAt(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part,
+                std::span<const ImageSize> of_row) {
+  const Rect whole = PlacePlain(mosaic, drawn, part, of_row);
+  if (!drawn.several) return {whole, whole};
   const Rect& canvas = drawn.canvas;
   const int left = std::max(whole.x, canvas.x), top = std::max(whole.y, canvas.y);
   const int right = std::min(whole.x + whole.width, canvas.x + canvas.width);
   const int bottom = std::min(whole.y + whole.height, canvas.y + canvas.height);
   return {whole, {left, top, std::max(0, right - left), std::max(0, bottom - top)}};
+}
+
+std::vector<ImageSize> SizesOf(const std::vector<Naive>& images) {
+  std::vector<ImageSize> sizes;
+  for (const Naive& image : images) sizes.push_back(image.size);
+  return sizes;
+}
+
+uint32_t PartsOf(const Mosaic& mosaic, const DrawnMosaic& drawn) {
+  return drawn.several ? static_cast<uint32_t>(mosaic.n) : 1;
 }
 
 // Resizes the image and puts it into the row, pixel by pixel.
@@ -143,8 +143,8 @@ std::vector<uint8_t> Twin(const Plan& plan, const DrawKey& key, const std::vecto
   for (const uint8_t value : mosaic.fill) {
     row.pixels.insert(row.pixels.end(), static_cast<size_t>(size.width * size.height), value);
   }
-  for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
-    Paste(mosaic, PastedAt(mosaic, drawn, part, images[part].size), images[part], row);
+  for (uint32_t part = 0; part < PartsOf(mosaic, drawn); ++part) {
+    Paste(mosaic, PastedAt(mosaic, drawn, part, SizesOf(images)), images[part], row);
   }
   DrawnSample after;  // what follows is the same for all parts
   EXPECT_TRUE(plan.Draw(key, images[0].size, after).ok());
@@ -174,16 +174,19 @@ void EqualTheCanvas() {
     options.dtype = kDTypes[random.Between(0, 3)];
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.read_later = random.OneIn(2);
-    const Plan plan = Plan::Compile(RandomList(random, options.dtype), options).value();
-    EXPECT_EQ(plan.parts(), 4u);
+    std::vector<Transform> list = RandomList(random, options.dtype);
+    const uint32_t count = random.OneIn(3) ? 9 : 4;
+    std::get<Mosaic>(list[0]).n = static_cast<int>(count);
+    const Plan plan = Plan::Compile(std::move(list), options).value();
+    EXPECT_EQ(plan.parts(), count);
     const DrawKey key{2, 3, static_cast<uint64_t>(n)};
     std::vector<Naive> images;
-    for (uint32_t i = 0; i < kMosaicParts; ++i) {
+    for (uint32_t i = 0; i < count; ++i) {
       images.push_back(NoisyImage(random, {random.Between(1, 90), random.Between(1, 90)}));
     }
     std::vector<uint32_t> parts = PartsIn(plan, key);
-    if (random.OneIn(2)) std::ranges::reverse(parts);
-    if (random.OneIn(2)) std::swap(parts.front(), parts.back());
+    if (count == 4 && random.OneIn(2)) std::ranges::reverse(parts);
+    if (count == 4 && random.OneIn(2)) std::swap(parts.front(), parts.back());
     std::vector<uint8_t> row(plan.row_bytes() + 3, 0x5a);
     const auto workspace = plan.MakeWorkspace(budget);
     for (const uint32_t part : parts) {
@@ -269,8 +272,8 @@ Naive TurnedTwin(const Mosaic& mosaic, const DrawKey& key, const std::vector<Nai
   for (const uint8_t value : mosaic.fill) {
     canvas.pixels.insert(canvas.pixels.end(), static_cast<size_t>(side * side), value);
   }
-  for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
-    Pasted at = PastedAt(mosaic, drawn, part, images[part].size);
+  for (uint32_t part = 0; part < PartsOf(mosaic, drawn); ++part) {
+    Pasted at = PastedAt(mosaic, drawn, part, SizesOf(images));
     for (Rect* rect : {&at.whole, &at.kept}) rect->x += around, rect->y += around;
     Paste(larger, at, images[part], canvas);
   }
@@ -282,7 +285,8 @@ Naive TurnedTwin(const Mosaic& mosaic, const DrawKey& key, const std::vector<Nai
       const auto [u, v] = turn.MovedBack(x + 0.5 - drawn.middle_x, y + 0.5 - drawn.middle_y);
       const double at_x = drawn.middle_x + u, at_y = drawn.middle_y + v;
       near[static_cast<size_t>(y * size + x)] =
-          drawn.several && (std::abs(at_x - drawn.x) < 1 || std::abs(at_y - drawn.y) < 1);
+          drawn.several && mosaic.n == 4 &&
+          (std::abs(at_x - drawn.x) < 1 || std::abs(at_y - drawn.y) < 1);
       const double left = at_x - 0.5 + around, top = at_y - 0.5 + around;
       const auto column = static_cast<int>(std::floor(left));
       const auto line = static_cast<int>(std::floor(top));
@@ -314,12 +318,13 @@ void ShowTheTurnedCanvas() {
     mosaic.degrees = random.OneIn(3) ? 0 : random.Between(1, 180);
     mosaic.shear = mosaic.degrees > 0 && random.OneIn(2) ? 0 : random.Between(1, 30);
     mosaic.perspective = random.OneIn(2) ? 0 : 0.005;
+    mosaic.n = random.OneIn(3) ? 9 : 4;  // nine are turned together
     const Layout layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     const Plan plan =
         Plan::Compile({mosaic}, {.layout = layout, .read_later = random.OneIn(2)}).value();
     const DrawKey key{2, 3, static_cast<uint64_t>(n)};
     std::vector<Naive> images;
-    for (uint32_t i = 0; i < kMosaicParts; ++i) {
+    for (uint32_t i = 0; i < plan.parts(); ++i) {
       images.push_back(NoisyImage(random, {random.Between(1, 90), random.Between(1, 90)}));
     }
     std::vector<uint8_t> row(plan.row_bytes(), 0x5a);
@@ -722,21 +727,25 @@ TEST(Mosaic, MovesObjectsAsOnTheCanvas) {
                                                 : RandomTurned(random, 200)};
     if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
     if (random.OneIn(2)) list.emplace_back(RandomVerticalFlip{});
-    const auto mosaic = std::get<Mosaic>(list[0]);
+    auto& mosaic = std::get<Mosaic>(list[0]);
+    const bool turns = mosaic.degrees + mosaic.shear + mosaic.perspective > 0;
+    if (!turns && random.OneIn(3)) mosaic.n = 9;
     const Plan plan = Plan::Compile(list, {.objects = MosaicFields()}).value();
     const DrawKey key{2, 3, static_cast<uint64_t>(n)};
     RandomStream stream(key, 0);
     const DrawnMosaic drawn = DrawMosaic(mosaic, stream);
     MosaicObjects made, wanted;
-    made.boxes.resize(20);
-    made.points.resize(20);
-    made.numbers.resize(20);
+    made.boxes.resize(45);
+    made.points.resize(45);
+    made.numbers.resize(45);
     int64_t kept = -1;
     std::vector<uint8_t> row(plan.row_bytes());
     const auto workspace = plan.MakeWorkspace(budget);
     const std::vector<uint32_t> parts = PartsIn(plan, key);
-    for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
+    std::vector<ImageSize> sizes;
+    for (uint32_t part = 0; part < PartsOf(mosaic, drawn); ++part) {
       const ImageSize size{random.Between(1, 90), random.Between(1, 90)};
+      sizes.push_back(size);
       const Naive image = NoisyImage(random, size);
       const MosaicObjects objects = RandomObjects(random, size, static_cast<int>(100 * part));
       DrawKey of_part = key;
@@ -750,7 +759,7 @@ TEST(Mosaic, MovesObjectsAsOnTheCanvas) {
       }
       const bool seen = std::ranges::find(parts, part) != parts.end();
       if (seen || !drawn.turns()) {  // the box of a turned box may be in the row, without its image
-        AddMoved(objects, PastedAt(mosaic, drawn, part, size), size, mosaic.size, drawn, flips,
+        AddMoved(objects, PastedAt(mosaic, drawn, part, sizes), size, mosaic.size, drawn, flips,
                  wanted);
       }
       if (!seen) continue;
@@ -835,6 +844,53 @@ TEST(Mosaic, DrawsSamplesOfAllAndLeavesOutThoseWithoutPixels) {
   EXPECT_GT(differ, 1900);
 }
 
+TEST(Mosaic, OfNineHasNineSamples) {
+  const Plan plan = Plan::Compile({Mosaic{.size = 64, .p = 0.5, .n = 9}}).value();
+  constexpr uint64_t kSamples = 5;
+  std::array<int, kSamples> times{};
+  int several = 0;
+  for (uint64_t position = 0; position < 2000; ++position) {
+    const RowSamples row = plan.SamplesOf({1, 2, position}, 77, kSamples, 0);
+    EXPECT_TRUE(row.count == 1 || row.count == 9);
+    several += row.count == 9;
+    for (uint32_t i = 1; i < row.count; ++i) {
+      EXPECT_EQ(row.parts[i].part, i);
+      ++times[row.parts[i].sample];
+    }
+  }
+  EXPECT_NEAR(several, 1000, 80);
+  for (const int count : times) EXPECT_NEAR(count, several * 8 / 5, 200);
+}
+
+// The images cover each pixel of the row once, whatever their sizes are.
+TEST(Mosaic, NineImagesDivideARow) {
+  Random random(4);
+  for (int n = 0; n < 2000; ++n) {
+    Mosaic mosaic = RandomMosaic(random);
+    mosaic.n = 9;
+    RandomStream stream({1, 2, static_cast<uint64_t>(n)}, 0);
+    const DrawnMosaic drawn = DrawMosaic(mosaic, stream);
+    std::vector<int> owners(static_cast<size_t>(mosaic.size * mosaic.size));
+    std::vector<ImageSize> sizes;
+    for (uint32_t part = 0; part < PartsOf(mosaic, drawn); ++part) {
+      const ImageSize size{random.Between(1, 90), random.Between(1, 90)};
+      const PlacedImage at = PlaceImage(mosaic, drawn, part, size, false, sizes);
+      sizes.push_back(size);
+      EXPECT_EQ(at.whole, PastedAt(mosaic, drawn, part, sizes).whole);
+      const Rect row{0, 0, mosaic.size, mosaic.size};
+      EXPECT_EQ(drawn.several ? Overlap(at.whole, at.part) : Overlap(at.whole, row),
+                Overlap(at.whole, row));
+      ASSERT_TRUE(IsEmpty(at.part) || Overlap(at.part, row) == at.part);
+      for (int y = at.part.y; y < at.part.y + at.part.height; ++y) {
+        for (int x = at.part.x; x < at.part.x + at.part.width; ++x) {
+          ++owners[static_cast<size_t>(y * mosaic.size + x)];
+        }
+      }
+    }
+    for (const int count : owners) ASSERT_EQ(count, 1) << n;
+  }
+}
+
 TEST(Mosaic, IsLeftOutWithItsProbability) {
   const Plan plan = Plan::Compile({Mosaic{.size = 64, .p = 0.25}}).value();
   int alone = 0;
@@ -876,6 +932,12 @@ TEST(Mosaic, RefusesWhatCannotFollowIt) {
   }
   EXPECT_THAT(RefusalOf({RandomHorizontalFlip{}, mosaic}), HasSubstr("Put it first"));
   EXPECT_THAT(RefusalOf({mosaic, mosaic}), HasSubstr("transforms[1]"));
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .n = 5}}), HasSubstr("Give n = 4 or 9"));
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .n = 3}}), HasSubstr("Give n = 4 or 9"));
+  EXPECT_EQ(RefusalOf({Mosaic{.size = 64, .degrees = 9, .n = 9}}), "");
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .degrees = 9, .n = 9}},
+                        {.pieces = {{}, {Piece::Kind::kMask, 0}}}),
+              HasSubstr("degrees"));
   EXPECT_THAT(RefusalOf({mosaic}, {.geometry = true}), HasSubstr("geometry"));
   EXPECT_THAT(RefusalOf({mosaic}, {.defer_to_device = true}), HasSubstr("device"));
   const PlanOptions keypoints{.objects = {{.kind = ObjectField::Kind::kKeypoints, .bytes = 12}}};

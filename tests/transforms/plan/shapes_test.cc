@@ -547,7 +547,8 @@ TEST(ShapeMasks, OfAMosaicAreInTheirParts) {
   size_t drawn_objects = 0;
   for (int n = 0; n < testing::Effort(1000); ++n) {
     const std::array<bool, 2> flips{random.OneIn(2), random.OneIn(2)};
-    const std::vector<Transform> list = NextMosaic(random, flips);
+    std::vector<Transform> list = NextMosaic(random, flips);
+    std::get<Mosaic>(list[0]).n = random.OneIn(3) ? 9 : 4;
     const Plan plan = Plan::Compile(list, MosaicOptions()).value();
     const auto& mosaic = std::get<Mosaic>(list[0]);
     const DrawKey key{3, 1, static_cast<uint64_t>(n)};
@@ -563,6 +564,7 @@ TEST(ShapeMasks, OfAMosaicAreInTheirParts) {
     MosaicMask made(plan, key);
     std::vector<uint16_t> wanted(made.pixels.size(), background);
     const RowSamples samples = plan.SamplesOf(key, 7, 1000, 0);
+    std::vector<ImageSize> sizes;
     for (const auto& [part, sample] : samples.all()) {
       Input in{.size = {random.Between(3, 90), random.Between(3, 90)}, .background = background};
       std::vector<Points> polygons(static_cast<size_t>(random.Between(0, 4)));
@@ -583,7 +585,8 @@ TEST(ShapeMasks, OfAMosaicAreInTheirParts) {
       }
       const auto before = static_cast<size_t>(part == 0 ? 0 : made.kept);
       const std::vector<int32_t> kept = made.Add(part, in);
-      const PlacedImage at = PlaceImage(mosaic, drawn, part, in.size);
+      const PlacedImage at = PlaceImage(mosaic, drawn, part, in.size, false, sizes);
+      sizes.push_back(in.size);
       const Rect place = flipped(at.part), seen = flipped(Overlap(at.shown, at.part));
       if (IsEmpty(at.part) || IsEmpty(Overlap(at.shown, at.part))) continue;
       std::vector<Pixels> planes;
