@@ -688,9 +688,40 @@ std::optional<BoxRow> BoxIn(const Rect& window, const Sample& canvas, size_t obj
                 static_cast<float>(right - window.x), static_cast<float>(bottom - window.y)};
 }
 
-// The row of a Mosaic whose images have the size that they get on the canvas.
+// A shape, a rectangle and a window of a canvas that is turned by 90 degrees: (x, y) becomes
+// (y, width - x).
+Rect TurnedOf(const Rect& r, ImageSize size) {
+  return {r.y, size.width - r.x - r.width, r.height, r.width};
+}
+Shape TurnedOf(Shape shape, ImageSize size) {
+  for (PlanePoint& point : shape.polygon) point = {point.y, size.width - point.x};
+  if (shape.runs) shape.runs = TurnedOf(*shape.runs, size);
+  return shape;
+}
+
+// Turns a row by 90 degrees, but for its mask.
+void Turn(int side, Made& made) {
+  const auto size = static_cast<float>(side);
+  for (BoxRow& b : made.boxes) b = {b[1], size - b[2], b[3], size - b[0]};
+  for (PairOfPoints& pair : made.points) {
+    for (const size_t k : {size_t{0}, size_t{3}}) {
+      if (pair[k + 2] == 0) continue;
+      const float x = pair[k];
+      pair[k] = pair[k + 1], pair[k + 1] = size - x;
+    }
+  }
+  const Bytes before = made.pixels;
+  for (int i = 0; i < 3 * side * side; ++i) {
+    const int y = i / side % side, x = i % side, plane = i - i % (side * side);
+    made.pixels[static_cast<size_t>(plane + (side - 1 - x) * side + y)] =
+        before[static_cast<size_t>(i)];
+  }
+}
+
+// The row of a Mosaic whose images have the size that they get on the canvas. `turned`: by 90
+// degrees.
 Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<const Sample> of_row,
-                  std::span<const Naive> images, double p) {
+                  std::span<const Naive> images, double p, bool turned = false) {
   Rect all = drawn.canvas;
   Sample canvas;
   Naive pixels;
@@ -761,12 +792,22 @@ Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<cons
       if (!is_seen || pair[k + 2] == 0) pair[k] = pair[k + 1] = pair[k + 2] = 0;
     }
     made.points.push_back(pair);
-    const Bytes filled = FilledIn(shown_of[i], canvas.shapes[i], size, pasted);
+    Bytes filled = FilledIn(shown_of[i], canvas.shapes[i], size, pasted);
+    ImageSize of_filled = size;
+    Rect seen = window;
+    if (turned) {  // a polygon that is turned may not be filled as the one that is not
+      Sample whole{.size = size, .shapes = {canvas.shapes[i], {.runs = shown_of[i]}}};
+      if (pasted) whole = MirroredOf(whole);
+      of_filled = {size.height, size.width};
+      seen = TurnedOf(window, size);
+      filled = FilledIn(*TurnedOf(whole.shapes[1], size).runs, TurnedOf(whole.shapes[0], size),
+                        of_filled, false);
+    }
     Bytes in_row;
-    for (int y = window.y; y < window.y + window.height; ++y) {
-      for (int x = window.x; x < window.x + window.width; ++x) {
-        const bool is_there = x >= 0 && y >= 0 && x < size.width && y < size.height;
-        in_row.push_back(is_there ? filled[static_cast<size_t>(y * size.width + x)] : 0);
+    for (int y = seen.y; y < seen.y + seen.height; ++y) {
+      for (int x = seen.x; x < seen.x + seen.width; ++x) {
+        const bool is_there = x >= 0 && y >= 0 && x < of_filled.width && y < of_filled.height;
+        in_row.push_back(is_there ? filled[static_cast<size_t>(y * of_filled.width + x)] : 0);
       }
     }
     all_planes.push_back(in_row);
@@ -775,6 +816,7 @@ Made TwinOnCanvas(const Mosaic& mosaic, const DrawnMosaic& drawn, std::span<cons
   made.mask.resize(PixelsIn(window.size()));
   Paint(own, 0, made.mask);
   Paint(all_planes, own.size(), made.mask);
+  if (turned) Turn(mosaic.size, made);
   return made;
 }
 
@@ -824,6 +866,62 @@ TEST(CopyPaste, PastesOntoTheCanvasOfAMosaic) {
   }
   EXPECT_GT(kept, static_cast<size_t>(testing::Effort(1000)));
   EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(200)));
+}
+
+// Of rows that are turned by 90 degrees, but for the last thousandths of one.
+TEST(CopyPaste, PastesOntoATurnedCanvas) {
+  constexpr double kLacks = 0.003;  // degrees: a corner of the row is less than 0.004 pixels off
+  Random random(8);
+  MemoryBudget budget(256 << 20);
+  size_t pasted = 0;
+  uint64_t position = 0;
+  for (int n = 0; n < testing::Effort(60); ++n) {
+    const Mosaic mosaic{.size = random.Between(20, 70),
+                        .scale = 0,
+                        .translate = 0,
+                        .p = random.OneIn(4) ? 0.0 : 1.0,
+                        .degrees = 90};
+    DrawnMosaic drawn;
+    for (; drawn.degrees < 90 - kLacks; ++position) {
+      RandomStream stream({2, 3, position}, 0);
+      drawn = DrawMosaic(mosaic, stream);
+    }
+    const Plan plan = Plan::Compile({mosaic, CopyPaste{1}}, Options()).value();
+    std::vector<Sample> of_row;
+    std::vector<Naive> images;
+    for (uint32_t part = 0; part < (drawn.several ? plan.parts() : 1); ++part) {
+      ImageSize size{mosaic.size, random.Between(1, mosaic.size)};
+      if (random.OneIn(2)) std::swap(size.width, size.height);
+      Sample in{.size = size};
+      // No side is nearly 2 pixels, no corner nearly between two fifths of a pixel.
+      for (int k = random.Between(2, 9); k > 0; --k) {
+        const auto x = static_cast<float>(random.Between(0, size.width - 1));
+        const auto y = static_cast<float>(random.Between(0, size.height - 1));
+        const auto w = static_cast<float>(random.Between(0, 12));
+        const auto h = static_cast<float>(random.Between(0, 12));
+        in.AddRectangle({x + 0.25f, y + 0.25f, x + w + 0.65f, y + h + 0.65f});
+        if (random.OneIn(3)) in.shapes.back() = {};
+      }
+      for (int32_t& number : in.numbers) number += static_cast<int32_t>(1000 * part);
+      of_row.push_back(in);
+      images.push_back(NoisyImage(random, size));
+    }
+    const Made made =
+        MadeBy(plan, of_row, images, *plan.MakeWorkspace(budget), {2, 3, position - 1});
+    ASSERT_TRUE(made.status.ok()) << made.status.error().ToString();
+    const Made wanted = TwinOnCanvas(mosaic, drawn, of_row, images, 1, /*turned=*/true);
+    ASSERT_EQ(made.numbers, wanted.numbers) << n;
+    for (size_t i = 0; i < made.boxes.size(); ++i) {
+      for (size_t k = 0; k < 4; ++k) ASSERT_NEAR(made.boxes[i][k], wanted.boxes[i][k], 0.01) << n;
+      for (size_t k = 0; k < 6; ++k) ASSERT_NEAR(made.points[i][k], wanted.points[i][k], 0.01) << n;
+    }
+    for (size_t i = 0; i < made.pixels.size(); ++i) {
+      ASSERT_NEAR(made.pixels[i], wanted.pixels[i], 1) << n << " at " << i;
+    }
+    ASSERT_EQ(made.mask, wanted.mask) << n;
+    pasted += made.numbers.size() - std::set(made.numbers.begin(), made.numbers.end()).size();
+  }
+  EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(100)));
 }
 
 // An object with such a polygon keeps the box that the source gives.
