@@ -42,6 +42,10 @@ struct ColumnSpec {
   bool owns_strings = false;  // strings are the batch's own, not the source's
   // The most objects that a row of a ragged column has; 0 means that the column is dense.
   uint32_t max_objects = 0;
+  // The objects that all rows of a batch have together, at most, if each row has a place of its own
+  // size (Slot::starts); 0 means that each has room for max_objects. At most one column, a ragged
+  // one, has it.
+  uint64_t room = 0;
   // The dimension of row_shape that is a height, followed by a width, if each batch has its own:
   // row_shape then has the most, and those of the batch are in Column::shape.
   std::optional<size_t> height_at{};
@@ -49,7 +53,7 @@ struct ColumnSpec {
 
   bool is_ragged() const { return max_objects != 0; }
   size_t object_bytes() const { return BytesOf(dtype, row_shape); }  // of a ragged column
-  // The bytes reserved for a row.
+  // The bytes reserved for a row, at most.
   size_t row_bytes() const {
     return object_bytes() * (is_ragged() ? max_objects : 1) + staged_bytes;
   }

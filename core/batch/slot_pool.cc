@@ -27,6 +27,7 @@ uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * t
 
 // Returns the bytes of a column's rows.
 uint64_t RowBytesOf(const ColumnSpec& spec, int64_t batch_size) {
+  if (spec.room != 0) return spec.object_bytes() * spec.room;
   return spec.row_bytes() * static_cast<uint64_t>(batch_size);
 }
 
@@ -94,6 +95,10 @@ void Slot::DropRows(std::vector<uint32_t> dropped) {
       for (size_t column = 0; column < columns.size(); ++column) {
         const size_t bytes = row_bytes[column];
         if (max_objects[column] != 0) Objects(column, kept) = Objects(column, row);
+        if (column == placed) {  // its objects stay where they are
+          starts[static_cast<size_t>(kept)] = starts[static_cast<size_t>(row)];
+          continue;
+        }
         auto* const from = static_cast<uint8_t*>(Row(column, row));
         auto* const to = static_cast<uint8_t*>(Row(column, kept));
         if (IsString(columns[column].dtype)) {
@@ -119,6 +124,17 @@ void* Slot::Row(size_t column, int64_t row) const {
   return static_cast<uint8_t*>(columns[column].data) + row_bytes[column] * static_cast<size_t>(row);
 }
 
+size_t Slot::StartOf(size_t column, int64_t row) const {
+  const auto index = static_cast<size_t>(row);
+  return column == placed ? starts[index] : index * max_objects[column];
+}
+
+void* Slot::Placed(size_t column, int64_t row) const {
+  const Column& of = columns[column];
+  const size_t bytes = BytesOf(of.dtype, std::span(of.shape).subspan(1));
+  return static_cast<uint8_t*>(of.data) + StartOf(column, row) * bytes;
+}
+
 void Slot::SetRowShape(size_t column, std::span<const int64_t> row_shape) {
   std::ranges::copy(row_shape, columns[column].shape.begin() + 1);
 }
@@ -134,8 +150,10 @@ void Slot::Compact() {
     column.offsets[0] = 0;
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t count = Objects(c, row);
-      std::memmove(data + static_cast<size_t>(end) * bytes, Row(c, row),
-                   static_cast<size_t>(count) * bytes);
+      const size_t from = StartOf(c, row), to = static_cast<size_t>(end);
+      if (from != to) {
+        std::memmove(data + to * bytes, data + from * bytes, static_cast<size_t>(count) * bytes);
+      }
       end += count;
       column.offsets[row + 1] = end;
     }
@@ -332,6 +350,7 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
     slab->columns.push_back(std::move(column));
     slab->max_objects.push_back(spec.max_objects);
     slab->row_bytes.push_back(spec.row_bytes());
+    if (spec.room != 0) slab->placed = c;
   }
   const CropRoom& crops = options_.crops;
   if (crops.bytes != 0) slab->crops = std::vector<CropRegion>(crops.regions);

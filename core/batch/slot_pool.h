@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,7 +32,8 @@ namespace stoker {
 //
 // While a batch is made, a ragged column has room for the most objects in each row, so that rows
 // are written at any time and in any order: shape[0] is rows × max_objects, and offsets[r + 1] is
-// the number of objects of row r. Compact() makes it what Column says.
+// the number of objects of row r. Compact() makes it what Column says. Where the numbers are known
+// before, rows have places of these sizes instead (ColumnSpec::room), and full ones are not moved.
 //
 // Rows that have the size of the batch's largest image (ColumnSpec::height_at) have room for the
 // largest of all, until SetRowShape().
@@ -39,6 +41,9 @@ struct Slot {
   std::vector<Column> columns;        // shape[0] is set for each batch, and data of small columns
   std::vector<uint32_t> max_objects;  // by column, as ColumnSpec
   std::vector<size_t> row_bytes;      // by column, reserved: as ColumnSpec
+  std::optional<size_t> placed;       // the column with ColumnSpec::room
+  // By row: where its place begins in that column, in objects; and where the last place ends.
+  std::vector<uint64_t> starts;
   std::vector<std::shared_ptr<void>> own_memory;  // by column, for small ones; null in the slab
   std::vector<uint64_t> sample_ids;               // capacity: batch size; first `rows` valid
   int64_t rows = 0;
@@ -54,7 +59,8 @@ struct Slot {
   BatchName name() const { return {epoch, index, start}; }
   // Sets the number of rows, and the shapes. Objects are not counted yet.
   void SetRows(int64_t count);
-  // Precondition of the functions below: Compact has not been called since SetRows.
+  // Preconditions of the functions below: Compact has not been called since SetRows, and `starts`
+  // is set if there is a placed column. Row: it is another column.
   void* Row(size_t column, int64_t row) const;
 
   // Removes these rows from the batch; the others keep their order.
@@ -63,6 +69,12 @@ struct Slot {
   // The number of objects that a row has in a ragged column. Different rows may be written at the
   // same time.
   int64_t& Objects(size_t column, int64_t row) const { return columns[column].offsets[row + 1]; }
+  // The place of a row in a ragged column.
+  void* Placed(size_t column, int64_t row) const;
+  // The objects that a row has room for in the placed column. Precondition: no row was dropped.
+  uint64_t RoomOf(int64_t row) const {
+    return starts[static_cast<size_t>(row) + 1] - starts[static_cast<size_t>(row)];
+  }
   // Moves the objects of ragged columns together. Called once for each batch, when all rows are
   // written and before any function of the program has the batch.
   void Compact();
@@ -74,6 +86,9 @@ struct Slot {
   // Different rows may be written at the same time. On ResourceExhausted (the system has no memory)
   // the row is empty.
   Status SetString(size_t column, int64_t row, std::string_view string) const;
+
+ private:
+  size_t StartOf(size_t column, int64_t row) const;  // of a ragged column's row, in objects
 };
 
 class SlotPool : public std::enable_shared_from_this<SlotPool> {

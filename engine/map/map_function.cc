@@ -7,7 +7,9 @@
 
 namespace stoker {
 
-void* MappedRow::data(size_t column) const { return slot_.Row(column, row_); }
+void* MappedRow::data(size_t column) const {
+  return columns_[column].is_ragged() ? slot_.Placed(column, row_) : slot_.Row(column, row_);
+}
 
 size_t MappedRow::objects(size_t column) const {
   if (!columns_[column].is_ragged()) return 1;

@@ -1,6 +1,7 @@
 // Ragged columns: rows are written in any order, and a batch has their objects together.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -129,6 +130,112 @@ TEST(RaggedSlots, CountAgainstTheBudget) {
   };
   EXPECT_GE(bytes(1000), uint64_t{64} * 1000 * 16 + 65 * 8);
   EXPECT_GE(bytes(1000) - bytes(500), uint64_t{64} * 500 * 16);
+}
+
+// ---- Rows with places of their own sizes
+
+constexpr size_t kPatches = 0, kNames = 1;
+
+std::shared_ptr<SlotPool> PlacedPool(MemoryBudget& budget, int64_t batch_size, uint64_t room,
+                                     bool one_slab = false) {
+  SlotPool::Options options;
+  options.columns = {{.name = "patches",
+                      .dtype = DType::kU16,
+                      .row_shape = {3},
+                      .max_objects = kMost,
+                      .room = room},
+                     {.name = "ids", .dtype = DType::kU8, .row_shape = {}, .max_objects = kMost},
+                     {.name = "label", .dtype = DType::kI64, .row_shape = {}}};
+  options.batch_size = batch_size;
+  options.working_slots = 1;
+  options.one_slab = one_slab;
+  return *SlotPool::Make(std::move(options), Reservation(budget));
+}
+
+// Random rows, some of which fill their places, some do not, and some are dropped: a batch has the
+// values of the others in their order, and no byte after the room is written.
+TEST(PlacedSlots, HaveTheObjectsOfRowsThatAreNotDropped) {
+  testing::Random random(7);
+  for (int round = 0; round < 500; ++round) {
+    const int64_t rows = random.Between(1, 9);
+    std::vector<uint64_t> places(static_cast<size_t>(rows)), counts(places.size());
+    std::vector<uint32_t> dropped;
+    std::vector<uint16_t> wanted;
+    std::vector<int64_t> labels, offsets{0};
+    const bool full = random.Between(0, 1) == 0;
+    for (size_t row = 0; row < places.size(); ++row) {
+      places[row] = static_cast<uint64_t>(random.Between(0, kMost));
+      counts[row] = full ? places[row]
+                         : static_cast<uint64_t>(random.Between(0, static_cast<int>(places[row])));
+      if (random.Between(0, 3) == 0) {
+        dropped.push_back(static_cast<uint32_t>(row));
+        continue;
+      }
+      for (uint64_t i = 0; i < counts[row] * 3; ++i) {
+        wanted.push_back(static_cast<uint16_t>(row * 1000 + i));
+      }
+      labels.push_back(static_cast<int64_t>(row));
+      offsets.push_back(offsets.back() + static_cast<int64_t>(counts[row]));
+    }
+    const uint64_t room =
+        std::max<uint64_t>(std::accumulate(places.begin(), places.end(), uint64_t{0}), 1);
+    MemoryBudget budget(10 << 20);
+    const auto pool = PlacedPool(budget, rows, room, round % 2 == 0);
+    Slot* const slot = pool->Acquire();
+    ASSERT_NE(slot, nullptr);
+    EXPECT_EQ(slot->placed, kPatches);
+    slot->SetRows(rows);
+    slot->starts.assign(1, 0);
+    for (const uint64_t place : places) slot->starts.push_back(slot->starts.back() + place);
+    for (int64_t row = rows; row-- > 0;) {
+      const auto index = static_cast<size_t>(row);
+      ASSERT_EQ(slot->RoomOf(row), places[index]);
+      auto* const patches = static_cast<uint16_t*>(slot->Placed(kPatches, row));
+      for (uint64_t i = 0; i < counts[index] * 3; ++i) {
+        patches[i] = static_cast<uint16_t>(index * 1000 + i);
+      }
+      auto* const ids = static_cast<uint8_t*>(slot->Placed(kNames, row));
+      ASSERT_EQ(ids, slot->Row(kNames, row)) << "a column without places";
+      for (uint64_t i = 0; i < counts[index]; ++i) ids[i] = static_cast<uint8_t>(row * 10);
+      *static_cast<int64_t*>(slot->Row(2, row)) = row;
+      slot->Objects(kPatches, row) = slot->Objects(kNames, row) =
+          static_cast<int64_t>(counts[index]);
+    }
+    const void* const data = slot->columns[kPatches].data;
+    if (!dropped.empty()) slot->DropRows(dropped);
+    slot->Compact();
+
+    Column patches;
+    std::shared_ptr<void> owner;
+    {
+      const Batch batch = pool->Lend(slot);
+      ASSERT_EQ(batch.rows(), static_cast<int64_t>(labels.size()));
+      const Column& ids = batch.columns()[1];
+      for (int64_t row = 0; row < batch.rows(); ++row) {
+        EXPECT_EQ(batch.columns()[2].as<int64_t>()[static_cast<size_t>(row)],
+                  labels[static_cast<size_t>(row)]);
+        for (const uint8_t id : ids.objects<uint8_t>(row)) {
+          EXPECT_EQ(id, labels[static_cast<size_t>(row)] * 10);
+        }
+      }
+      patches = batch.columns()[kPatches];
+      owner = batch.Owner(kPatches);
+    }
+    EXPECT_EQ(patches.data, data);
+    EXPECT_EQ(patches.shape, (std::vector<int64_t>{offsets.back(), 3}));
+    EXPECT_TRUE(std::ranges::equal(std::span(patches.offsets, offsets.size()), offsets));
+    EXPECT_TRUE(std::ranges::equal(patches.as<uint16_t>(), wanted));
+  }
+}
+
+// The memory of a batch is that of the room, not of batch_size times the largest row.
+TEST(PlacedSlots, ReserveTheRoomOfAllRows) {
+  const std::vector<ColumnSpec> columns = {{.name = "patches",
+                                            .dtype = DType::kF32,
+                                            .row_shape = {1024},
+                                            .max_objects = 500,
+                                            .room = 700}};
+  EXPECT_EQ(SlotPool::SlotBytes(columns, 64), 700 * 4096 + 4096);  // and a page of offsets
 }
 
 }  // namespace
