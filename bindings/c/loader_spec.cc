@@ -9,6 +9,7 @@
 #include "bindings/c/json_object.h"
 #include "bindings/c/mix_spec.h"
 #include "bindings/c/option_spec.h"
+#include "bindings/c/processor_config.h"
 #include "bindings/c/transform_spec.h"
 #include "core/result/plural.h"
 #include "core/result/try.h"
@@ -135,6 +136,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   }
   ReadTransforms(object, options.transforms);
   ReadViews(object, options.views);
+  JsonObject processor = object.Object("processor");
   options.mix = ReadMix(object);
   std::string function;
   object.Text("map", function);
@@ -145,6 +147,10 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   const SourceSpec spec = ReadSource(described);
   if (object.Has("source")) object.Fail(described.CheckAllRead());
   TRY(object.CheckAllRead());
+  if (object.Has("processor")) {
+    ASSIGN_OR_RETURN(ProcessorOptions of, ReadProcessor(processor));
+    ASSIGN_OR_RETURN(options.processor, Processor::Create(std::move(of)));
+  }
 
   if (object.Has("map") && map == nullptr) {
     return Error{

@@ -13,7 +13,9 @@
 
 #include "bindings/c/json_object.h"
 #include "bindings/c/loader_spec.h"
+#include "bindings/c/option_spec.h"
 #include "core/result/try.h"
+#include "engine/options/option_table.h"
 
 namespace stoker {
 
@@ -356,6 +358,37 @@ Result<ProcessorRecipe> ParseProcessorConfig(std::string_view json, ResampledAs 
       object.IsObject("image_processor") ? object.Object("image_processor") : std::move(object);
   keys.Replace(others);
   return Config(keys, resampler).Read();
+}
+
+Result<ProcessorOptions> ReadProcessor(JsonObject& object) {
+  LoaderOptions options;
+  options.dtype = DType::kF32;
+  for (const char* name : {"dtype", "exif_orientation", "max_pixels", "max_scans",
+                           "accept_truncated", "accept_16_bits"}) {
+    const Option<LoaderOptions>& option = LoaderOptionNamed(name).option;
+    ReadOption(object, option, option.in(options));
+  }
+  constexpr const char* kResamplers[] = {"torchvision", "pillow"};
+  const size_t resampler = object.Choice("resampler", kResamplers).value_or(0);
+  std::string config, overrides = "{}";
+  object.RequireKey("config");
+  object.Text("config", config);
+  object.Text("overrides", overrides);
+  TRY(object.CheckAllRead());
+  ASSIGN_OR_RETURN(
+      ProcessorRecipe recipe,
+      ParseProcessorConfig(config,
+                           resampler == 0 ? ResampledAs::kTorchvision : ResampledAs::kPillowExact,
+                           overrides));
+  return ProcessorOptions{.recipe = std::move(recipe),
+                          .dtype = options.dtype,
+                          .exif_orientation = options.exif_orientation,
+                          .limits = options.limits};
+}
+
+Result<ProcessorOptions> ParseProcessorOptions(std::string_view json) {
+  ASSIGN_OR_RETURN(JsonObject object, JsonObject::Parse(json, "the processor"));
+  return ReadProcessor(object);
 }
 
 }  // namespace stoker

@@ -259,7 +259,7 @@ Result<std::unique_ptr<Processor>> Processor::Create(ProcessorOptions options) {
   return std::unique_ptr<Processor>(new Processor(std::make_unique<State>(std::move(options))));
 }
 
-const ProcessorRecipe& Processor::recipe() const { return state_->options.recipe; }
+const ProcessorOptions& Processor::options() const { return state_->options; }
 Normalisation Processor::normalisation() const { return NormalisationOf(recipe()); }
 Result<ImagePlan> Processor::Plan(ImageSize image) const { return PlanImage(recipe(), image); }
 

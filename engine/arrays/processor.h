@@ -55,7 +55,8 @@ class Processor {
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
 
-  const ProcessorRecipe& recipe() const;
+  const ProcessorOptions& options() const;
+  const ProcessorRecipe& recipe() const { return options().recipe; }
   Normalisation normalisation() const;
 
   // Plans an image of this size, as viewed. Reads no pixels. Errors: those of PlanImage.

@@ -68,6 +68,7 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
                                              std::shared_ptr<EpochCounter> epochs) {
   if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
   options.token_batches = nullptr;  // those of the options that they were copied from
+  options.patch_counts = nullptr;
   ASSIGN_OR_RETURN(ProducerOptions producer, ProducerOptionsOf(options));
   ASSIGN_OR_RETURN(std::shared_ptr<BatchMaker> first, OpenMaker(std::move(options), producer));
   const Producer& made = first->producer();

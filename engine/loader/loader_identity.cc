@@ -1,8 +1,10 @@
 #include "engine/loader/loader_identity.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/result/utf8.h"
+#include "engine/arrays/processor.h"
 #include "engine/options/option_table.h"
 #include "engine/order/token_batches.h"
 #include "io/source/source.h"
@@ -16,8 +18,9 @@ namespace {
 constexpr std::string_view kSamples = "samples", kFingerprint = "fingerprint";
 constexpr const char* kPieces = "images of a sample";  // if there are several
 constexpr const char* kTokenBatches = "token batches";
+constexpr const char* kProcessor = "processor";
 constexpr std::string_view kOfPlan[] = {  // differ in it, too
-    kSamples, kFingerprint, "batch_size", "batch_tokens", "tokens", "shuffle", "seed"};
+    kSamples, kFingerprint, kProcessor, "batch_size", "batch_tokens", "tokens", "shuffle", "seed"};
 
 void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
   const TransformRow& row = RowOf(transform);
@@ -91,10 +94,15 @@ bool IsOfSome(std::string_view name) {
   });
 }
 
-// "transforms[2]" of "transforms[2].p"; empty for other names.
+// "transforms[2]" of "transforms[2].p", "processor" of "processor.mean"; empty for other names.
 std::string_view TransformOf(std::string_view name) {
-  const size_t dot = name.rfind("].");
-  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot + 1);
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+bool IsOfPlan(std::string_view name) {
+  const std::string_view of = TransformOf(name);
+  return std::ranges::find(kOfPlan, of.empty() ? name : of) != std::end(kOfPlan);
 }
 
 std::string DefaultOf(const Identity& identity, std::string_view name) {
@@ -159,6 +167,12 @@ Identity IdentityOf(const LoaderOptions& options) {
                     {std::string(kFingerprint), FingerprintText(source)}};
   if (source.pieces() > 1 || source.has_clips()) identity.emplace_back(kPieces, PiecesText(source));
   LoaderOptions given = options, standard;  // options are read through pointers
+  if (options.processor != nullptr) {       // the loader's are at their defaults (CheckProcessor)
+    const ProcessorOptions& own = options.processor->options();
+    given.dtype = own.dtype;
+    given.exif_orientation = own.exif_orientation;
+    given.limits = own.limits;
+  }
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     const bool decides = row.decides && options.on_bad[*row.decides] != OnBad::kFail;
     if (row.option.in == nullptr || !(row.changes_batches || decides)) continue;
@@ -170,6 +184,13 @@ Identity IdentityOf(const LoaderOptions& options) {
   }
   for (size_t i = 0; i < options.transforms.size(); ++i) {
     AddTransform(options.transforms[i], "transforms[" + std::to_string(i) + "]", identity);
+  }
+  if (options.processor != nullptr) {
+    const auto parts = PartsOf(options.processor->recipe());
+    identity.emplace_back(kProcessor, parts[0].second);  // its family
+    for (const auto& [name, value] : std::span(parts).subspan(1)) {
+      identity.emplace_back(kProcessor + ("." + name), value);
+    }
   }
   AddViews(options.views, identity);
   if (options.mix) identity.emplace_back("mix", MixText(*options.mix));
@@ -207,7 +228,7 @@ std::vector<std::string> Differences(const Identity& saved, const Identity& here
   for (const std::string_view name : names) {
     if (std::ranges::find(except, name) != except.end() || of_another(name)) continue;
     if (name == kFingerprint && differs(kSamples)) continue;  // it goes without saying
-    if (name == kTokenBatches && std::ranges::any_of(kOfPlan, differs)) continue;
+    if (name == kTokenBatches && std::ranges::any_of(different, IsOfPlan)) continue;
     const bool both = Find(saved, name) != nullptr && Find(here, name) != nullptr;
     if (!both && IsOfSome(name)) continue;  // of an earlier stoker, or on_bad is different
     const std::string was = ValueIn(saved, name), is = ValueIn(here, name);

@@ -25,7 +25,9 @@
 
 namespace stoker {
 
+class Processor;
 class TokenBatches;
+struct PatchCounts;
 
 inline constexpr uint32_t kMostBatchRows = 1 << 20;
 inline constexpr uint32_t kMostTokens = ~uint32_t{0} >> 1;  // of a batch
@@ -75,6 +77,14 @@ struct LoaderOptions {
   // own sizes. 2 to kMaxViews views, of kMaxTransforms transforms together, without PadTo and
   // mixing.
   std::vector<std::vector<Transform>> views{};
+  // Makes the rows, as the last of the transforms, before which only flips may be; it has its own
+  // type, limits and orientation. The first column is "pixel_values", ragged where images differ in
+  // the number of patches or tiles; after the columns of the source come the figures of
+  // transforms/processor/figures.h. Rows lie one after another, without a copy, where the source
+  // knows the sizes of images (SampleSource::FactsOf) and no bad sample is substituted. May be
+  // null.
+  std::shared_ptr<const Processor> processor{};
+  std::shared_ptr<const PatchCounts> patch_counts{};  // set by the loader
   // The type of transformed images. kU8: 0…255; kU16: 0…65535, of 8 bits × 257; kF16, kBF16, kF32:
   // value / 255 or, of images of 16 bits, value / 65535, or normalized.
   DType dtype = DType::kU8;

@@ -121,6 +121,24 @@ uint64_t TokenBatches::Hash() const {
   return add(full, add(begins_, add(slots_, add(class_begins_, add(members_, 0)))));
 }
 
+uint64_t TokenBatches::MostOf(std::span<const uint32_t> of) const {
+  std::vector<uint64_t> largest(class_begins_.size() - 1);  // of each class
+  for (size_t c = 0; c < largest.size(); ++c) {
+    for (uint32_t m = class_begins_[c]; m < class_begins_[c + 1]; ++m) {
+      largest[c] = std::max<uint64_t>(largest[c], of[members_[m]]);
+    }
+  }
+  uint64_t most = 0;
+  for (size_t batch = 0; batch + 1 < begins_.size(); ++batch) {
+    uint64_t sum = 0;
+    for (uint32_t i = begins_[batch]; i < begins_[batch + 1]; ++i) {
+      sum += largest[ClassOf(slots_[i])];
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 size_t TokenBatches::ClassOf(uint32_t member) const {
   return static_cast<size_t>(std::ranges::upper_bound(class_begins_, member) -
                              class_begins_.begin() - 1);

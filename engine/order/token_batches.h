@@ -55,6 +55,8 @@ class TokenBatches {
   uint64_t batches(bool full) const { return full ? full_ : begins_.size() - 1; }
   uint32_t most_rows() const { return most_rows_; }  // of any batch
   double fill() const { return fill_; }              // tokens / (batches × budget)
+  // An upper bound, over the batches of all epochs, of the sum of `of`, a number of each sample.
+  uint64_t MostOf(std::span<const uint32_t> of) const;
   // Equal for the same batches in all epochs of a seed.
   uint64_t Hash() const;
 

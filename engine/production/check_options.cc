@@ -4,14 +4,17 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/batch/image.h"
 #include "core/result/try.h"
+#include "engine/arrays/processor.h"
 #include "engine/map/map_caller.h"
 #include "engine/options/option_table.h"
 #include "io/source/field.h"
 #include "transforms/decode/decoding.h"
+#include "transforms/processor/figures.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/transform_table.h"
 
@@ -71,6 +74,76 @@ Status CheckBatches(const LoaderOptions& options) {
                 "batch_tokens makes batches of any number of rows, and a device has room for rows "
                 "of a fixed number",
                 "Let the program copy batches to it");
+}
+
+// Refuses a field with the name of a column that stoker adds. `added_by`: "the views add".
+Status CheckIsFree(const SampleSource& source, const std::string& column,
+                   const std::string& added_by) {
+  const std::span<const Field> fields = source.fields();
+  if (std::ranges::find(fields, column, &Field::name) == fields.end()) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = source.Describe() + " has a field '" + column + "', and " + added_by +
+                        " a column of this name",
+               .advice = "Rename the field, or leave it out"};
+}
+
+// Refuses what a processor, which makes rows of its own from files, cannot be combined with.
+Status CheckProcessor(const LoaderOptions& given) {
+  if (given.processor == nullptr) return {};
+  const auto refuse = [](const std::string& what, std::string advice, Code code) {
+    return Error{.code = code,
+                 .cause = what + ", and the last of the transforms is a processor",
+                 .advice = std::move(advice)};
+  };
+  LoaderOptions options = given, standard;  // the table gives access to what may be changed
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    const Option<LoaderOptions>& option = row.option;
+    if (!row.of_images) continue;
+    const std::string value = TextOf(option, option.in(options));
+    if (value == TextOf(option, option.in(standard))) continue;
+    return refuse(std::string(option.name) + " is " + value,
+                  "Leave it out: rows are as the processor says", Code::kInvalidArgument);
+  }
+  const SampleSource& source = *options.source;
+  std::string other;  // a transform
+  for (const Transform& transform : options.transforms) {
+    const bool flips = std::holds_alternative<RandomHorizontalFlip>(transform) ||
+                       std::holds_alternative<RandomVerticalFlip>(transform);
+    if (!flips && other.empty()) other = RowOf(transform).name;
+  }
+  const bool of_objects = std::ranges::any_of(source.fields(), [](const Field& field) {
+    return field.is_of_objects() || field.is_drawn();
+  });
+  const struct {
+    bool refused;
+    std::string what, advice;
+  } cases[] = {
+      {!other.empty(), other + " is before it",
+       "Before a processor only RandomHorizontalFlip and RandomVerticalFlip are possible"},
+      {!options.views.empty(), "there are views", "Leave views out"},
+      {options.mix.has_value(), "MixUp or CutMix mix rows of one size", "Leave them out"},
+      {options.to_device.has_value(), "batches go to a device", "Let the program copy them to it"},
+      {options.geometry, "geometry is given", "Leave geometry out"},
+      {static_cast<bool>(options.cache), "a cache is given",
+       "Leave cache out, or pack the images (`stoker pack`)"},
+      {source.in_memory(), "samples are in memory", "Give encoded images"},
+      {source.pieces() > 1 || source.has_clips(), "samples have several encoded images",
+       "Give sources of one image a sample"},
+      {of_objects, "samples have boxes or other objects", "Leave these columns out"}};
+  for (const auto& [refused, what, advice] : cases) {
+    if (refused) return refuse(what, advice, Code::kUnimplemented);
+  }
+  const ProcessorRecipe& recipe = options.processor->recipe();
+  for (const ColumnSpec& column : FigureColumns(recipe)) {
+    TRY(CheckIsFree(source, column.name, "the processor adds"));
+  }
+  const auto others = source.fields().subspan(1);  // the first field's column is replaced
+  if (std::ranges::find(others, "pixel_values", &Field::name) != others.end()) {
+    TRY(CheckIsFree(source, "pixel_values", "the processor adds"));
+  }
+  if (FixedPlan(recipe) || recipe.patch.width != 0) return {};
+  return refuse("its images would differ in size", "Let the processor resize them to one, or crop",
+                Code::kInvalidArgument);
 }
 
 // Checks the layout and dtype of the output. Plan::Compile checks everything else.
@@ -248,17 +321,6 @@ Status CheckHasObjects(const LoaderOptions& options) {
   return {};
 }
 
-// Refuses a field with the name of a column that stoker adds. `added_by`: "the views add".
-Status CheckIsFree(const SampleSource& source, const std::string& column,
-                   const std::string& added_by) {
-  const std::span<const Field> fields = source.fields();
-  if (std::ranges::find(fields, column, &Field::name) == fields.end()) return {};
-  return Error{.code = Code::kInvalidArgument,
-               .cause = source.Describe() + " has a field '" + column + "', and " + added_by +
-                        " a column of this name",
-               .advice = "Rename the field, or leave it out"};
-}
-
 // Returns the first field whose rows have several images; null if there is none.
 const Field* FieldOfSeveral(std::span<const Field> fields) {
   const auto found =
@@ -406,6 +468,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckHasObjects(options));
   TRY(CheckNumbers(options));
   TRY(CheckBatches(options));
+  TRY(CheckProcessor(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));

@@ -112,6 +112,7 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
       refuse_(std::move(refuse)),
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
+  if (options.processor != nullptr) processor_.emplace(options, memory, workers);
   for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
   for (int i = 0; cache_ != nullptr && i < workers; ++i) {
     packers_.emplace_back(&memory, options.limits);
@@ -127,13 +128,13 @@ class Decoder::DecodingTurn {
       : decoder_(decoder),
         worker_(worker),
         samples_(samples),
-        workspace_(decoder.workspace(worker)),
         counters_(decoder.counters(worker)),
         pace_(decoder.paces_[static_cast<size_t>(worker)]),
         next_(first) {}
 
   void Run() {
-    PlanRun run(*decoder_.plan_, workspace_, times_);
+    if (decoder_.processor_) return RunProcessor();
+    PlanRun run(*decoder_.plan_, decoder_.workspace(worker_), times_);
     for (Fill(run); run.busy(); Fill(run)) {
       if (std::optional<FinishedRows> rows = run.Advance()) {
         Finish(*std::move(rows));
@@ -152,20 +153,34 @@ class Decoder::DecodingTurn {
     uint32_t piece = 0;
   };
 
+  // Makes the rows of samples one after the other.
+  void RunProcessor() {
+    GrowingBuffer no_index;
+    while (const std::optional<EncodedImage> image = Pull(/*busy=*/false, no_index)) {
+      const SampleInFlight& sample = decoder_.samples_[image->tag];
+      const uint64_t begun = NowNanoseconds();
+      Status written = decoder_.processor_->Write(sample.claim, sample.read.sample, image->bytes,
+                                                  image->key, worker_);
+      times_.decode_ns += NowNanoseconds() - begun;
+      Finish({.tag = image->tag, .viewed = {}, .status = std::move(written)});
+    }
+  }
+
   void Fill(PlanRun& run) {
     while (run.has_room()) {
-      const std::optional<EncodedImage> image = Pull(run);
+      const std::optional<EncodedImage> image = Pull(run.busy(), run.crop_index());
       if (!image) return;
       run.Begin(*image);
     }
   }
 
-  // Ends samples that cannot be decoded, and returns the next piece that can.
-  std::optional<EncodedImage> Pull(PlanRun& run) {
+  // Ends samples that cannot be decoded, and returns the next piece that can. `busy`: others are
+  // being decoded.
+  std::optional<EncodedImage> Pull(bool busy, GrowingBuffer& crop_index) {
     while (further_) {
       // A sample that waited for memory needs the least if its pieces are not interleaved.
-      if (run.busy() && decoder_.samples_[further_->index].work.alone()) return std::nullopt;
-      if (std::optional<EncodedImage> piece = PullFurther(run.crop_index())) return piece;
+      if (busy && decoder_.samples_[further_->index].work.alone()) return std::nullopt;
+      if (std::optional<EncodedImage> piece = PullFurther(crop_index)) return piece;
     }
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
@@ -177,7 +192,7 @@ class Decoder::DecodingTurn {
       if (sample.cached.state == CachedSample::State::kKept) {
         sample.image_at = 0;
         if (decoder_.cache_->Read(sample.read, sample.cached, sample.image)) {
-          if (auto image = Encoded(*index, run.crop_index())) return image;
+          if (auto image = Encoded(*index, crop_index)) return image;
           continue;
         }
         samples_.Done(*index, {.kind = SampleOutcome::Kind::kReadAgain}, worker_);
@@ -194,7 +209,7 @@ class Decoder::DecodingTurn {
       if (decoder_.cache_ != nullptr) {
         decoder_.cache_->Pack(sample.read, sample.cached, sample.image, decoder_.packer(worker_));
       }
-      std::optional<EncodedImage> image = Encoded(*index, run.crop_index());
+      std::optional<EncodedImage> image = Encoded(*index, crop_index);
       if (!image) continue;
       if (!sample.other_reads.empty()) BeginPieces(*index);
       return image;
@@ -376,6 +391,9 @@ class Decoder::DecodingTurn {
   std::optional<EncodedImage> Encoded(uint32_t index, GrowingBuffer& crop_index) {
     SampleInFlight& sample = decoder_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
+    if (decoder_.processor_) {
+      return EncodedImage{.tag = index, .bytes = sample.image, .key = sample.draw};
+    }
     const RowClaim& claim = sample.claim;
     Result<OutputRows> rows =
         decoder_.columns_.RowsOf(*claim.slot, claim.row, sample.read.sample, buffers_);
@@ -397,14 +415,13 @@ class Decoder::DecodingTurn {
     const uint64_t now = NowNanoseconds();
     const uint64_t work = now - std::exchange(since_, now);
     counters_.Add(1, bytes, std::exchange(times_, {}), work);
-    counters_.SetPaths(PathsOf(workspace_));
+    counters_.SetPaths(decoder_.PathsOfWorker(worker_));
     return work;
   }
 
   Decoder& decoder_;
   const int worker_;
   Samples& samples_;
-  Workspace& workspace_;
   WorkerCounters& counters_;
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
@@ -426,6 +443,10 @@ void Decoder::Turn(uint32_t first, int worker, Samples& samples) {
   }
   if (!clock) return;
   if (const std::optional<CoreTime> time = clock->Read()) counters(worker).AddClocked(*time);
+}
+
+DecodePaths Decoder::PathsOfWorker(int worker) {
+  return processor_ ? processor_->paths(worker) : PathsOf(workspace(worker));
 }
 
 void Decoder::Decode(uint32_t first, int worker, Samples& samples) {
@@ -503,6 +524,9 @@ uint64_t Decoder::Pad(Slot& slot, int worker) {
 
 void Decoder::FreeWorkspaces() {
   for (const auto& workspace : workspaces_) FreeMemoryOf(*workspace);
+  for (int i = 0; processor_ && i < static_cast<int>(counters_.size()); ++i) {
+    processor_->FreeMemory(i);
+  }
   for (ImagePacker& packer : packers_) packer.FreeMemory();
 }
 
@@ -510,6 +534,9 @@ void Decoder::FreeWorkspaces() {
 void Decoder::Trim(int worker) {
   if (plan_ && MemoryOf(workspace(worker)) > kWorkspaceBytes + plan_->extra_bytes()) {
     FreeMemoryOf(workspace(worker));
+  }
+  if (processor_ && processor_->memory_bytes(worker) > kWorkspaceBytes) {
+    processor_->FreeMemory(worker);
   }
   if (cache_ == nullptr || packer(worker).memory_bytes() <= kPackerBytes) return;
   packer(worker).FreeMemory();

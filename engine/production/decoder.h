@@ -21,6 +21,7 @@
 #include "engine/order/sampler.h"
 #include "engine/production/mixer.h"
 #include "engine/production/row_columns.h"
+#include "engine/production/samples/row_processor.h"
 #include "engine/production/samples/sample_cache.h"
 #include "engine/production/samples/samples_in_flight.h"
 #include "transforms/plan/plan.h"
@@ -64,9 +65,9 @@ class Decoder {
   // Completes the error of a sample that found no memory although no other work was in progress.
   using Refuse = std::function<Error(const Error&)>;
 
-  // `plan`: null if rows are copied unchanged. `map`: the program's function, or null. `columns`:
-  // the columns of a batch. `cache`: reads and keeps samples, or null. All
-  // references must outlive the Decoder.
+  // `plan`: null if rows are copied unchanged, or made by the options' processor. `map`: the
+  // program's function, or null. `columns`: the columns of a batch. `cache`: reads and keeps
+  // samples, or null. All references must outlive the Decoder.
   Decoder(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
           std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
           SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, Refuse refuse,
@@ -102,6 +103,7 @@ class Decoder {
   WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
   ImagePacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
   void Decode(uint32_t first, int worker, Samples& samples);
+  DecodePaths PathsOfWorker(int worker);
   void Copy(uint32_t run, int worker, Samples& samples);
   bool MustWait(const SampleInFlight& sample, Status& status) const;
   Status FillRun(const RowClaim& claim, int worker, StageTimes& times);
@@ -112,6 +114,7 @@ class Decoder {
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
   const RowColumns columns_;                    // declared after the plan and the mixer
+  std::optional<RowProcessor> processor_;       // makes the rows instead of a plan
   const bool has_records_;                      // SampleSource::has_records
   const bool has_objects_;                      // or shapes of them
   const std::vector<uint32_t> sizes_to_match_;  // by piece: the one whose size it must have

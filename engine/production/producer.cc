@@ -6,6 +6,8 @@
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
 #include "core/time/trace.h"
+#include "engine/arrays/processor.h"
+#include "engine/order/patch_counts.h"
 #include "engine/order/token_batches.h"
 #include "engine/runtime/runtime.h"
 #include "transforms/plan/explain.h"
@@ -33,7 +35,7 @@ Producer::Producer(ProducerParts parts)
       cache_(std::move(parts.cache)),
       map_(std::move(parts.map)),
       assembler_(sampler_, slots_, /*depth=*/0, parts.memory.lease->plan().max_depth,
-                 SequenceFrom({})),
+                 SequenceFrom({}), options_.patch_counts.get()),
       maps_(map_ && map_->calls() != 0
                 ? std::make_unique<MapThreads>(*map_, *slots_, runtime_.trace(), assembler_)
                 : nullptr),
@@ -122,7 +124,15 @@ void Producer::Done(uint32_t sample, SampleOutcome outcome, int worker) {
 
 OnBad Producer::ActionOn(uint32_t index, Error& error) {
   if (lifecycle_.ending()) return OnBad::kFail;
-  const SampleInFlight& sample = samples_[index];
+  SampleInFlight& sample = samples_[index];
+  const Slot& slot = *sample.claim.slot;
+  // A substitute that the row has no room for is as if it could not be used.
+  while (slot.placed && sample.substitutes < Sampler::kMostSubstitutes &&
+         options_.patch_counts->of[sampler_.SubstituteFor(slot.epoch, sample.draw.position,
+                                                          sample.substitutes)] >
+             slot.RoomOf(sample.claim.row)) {
+    ++sample.substitutes;
+  }
   std::optional<BadRow> bad =
       bad_.Judge(sample.read_of(sample.failed).sample, sample.claim.row, sample.substitutes, error);
   if (!bad) return OnBad::kFail;
@@ -244,7 +254,9 @@ LoaderStats Producer::Stats() const {
   AddSlots(*slots_, stats);
   AddRuntime(runtime_, *options_.source, reads_, stats);
   stats.crops_at_random = CropsAtRandom(options_);
-  stats.plan = decoder_.plan() ? decoder_.plan()->Describe() : "rows copied as they are";
+  stats.plan = decoder_.plan()                 ? decoder_.plan()->Describe()
+               : options_.processor == nullptr ? "rows copied as they are"
+                                               : TextOf(options_.processor->recipe());
   if (options_.mix) stats.plan += "; batches: " + TextOf(*options_.mix);
   if (map_) AddFunction(*map_, maps_.get(), stats);
   return stats;

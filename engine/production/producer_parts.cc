@@ -1,18 +1,22 @@
 #include "engine/production/producer_parts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "core/result/try.h"
+#include "engine/arrays/processor.h"
+#include "engine/order/patch_counts.h"
 #include "engine/order/token_column.h"
 #include "engine/production/settings_controller.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/read_service.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/backend/device_pinning.h"
+#include "transforms/processor/figures.h"
 
 namespace stoker {
 
@@ -55,7 +59,7 @@ std::vector<ObjectField> PlannedObjects(const SampleSource& source) {
 }
 
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
-  if (CopiesRows(options)) return std::optional<Plan>();
+  if (CopiesRows(options) || options.processor != nullptr) return std::optional<Plan>();
   const PlanOptions planned{
       .dtype = options.dtype,
       .layout = options.layout,
@@ -82,6 +86,26 @@ namespace {
 // Returns whether a column that a function adds replaces this one.
 bool Replaces(const ColumnSpec& added, const Field& field) {
   return !field.is_encoded() && IsString(field.dtype) && field.name == added.name;
+}
+
+ColumnSpec PixelColumn(const LoaderOptions& options) {
+  const ProcessorRecipe& recipe = options.processor->recipe();
+  const std::optional<ImagePlan> fixed = FixedPlan(recipe);
+  const ImageSize patch = fixed ? fixed->patch : recipe.patch;
+  ColumnSpec column{
+      "pixel_values", options.processor->options().dtype, {3, patch.height, patch.width}};
+  if (recipe.flat()) column.row_shape = {static_cast<int64_t>(RowValues(recipe, patch))};
+  if (recipe.padded_rows != 0) {
+    column.row_shape.insert(column.row_shape.begin(), recipe.padded_rows);
+  }
+  if (fixed) return column;
+  const PatchCounts& counts = *options.patch_counts;
+  const uint64_t most = options.token_batches == nullptr
+                            ? uint64_t{options.batch_size} * counts.most
+                            : options.token_batches->MostOf(counts.of);
+  column.max_objects = std::max(counts.most, 1u);
+  column.room = std::max<uint64_t>(most, 1);
+  return column;
 }
 
 // Adds the columns of a function, and puts the strings that it replaces after them.
@@ -117,6 +141,16 @@ Status AddMapped(const SampleSource& source, const MapCaller& map,
 
 }  // namespace
 
+bool AddsLabels(const LoaderOptions& options, const std::optional<Plan>& plan,
+                const MapCaller* map) {
+  const std::span<const Field> fields = options.source->fields();
+  const bool has_more =
+      (plan && (plan->pads() || plan->views() > 1 || plan->options().geometry)) ||
+      (options.processor != nullptr && !FigureColumns(options.processor->recipe()).empty()) ||
+      (map != nullptr && !map->columns().empty());
+  return !has_more && fields.size() == 1 && fields[0].kind == Field::Kind::kImage;
+}
+
 size_t ReplacedStrings(const SampleSource& source, std::span<const ColumnSpec> added) {
   size_t count = 0;
   for (const ColumnSpec& column : added) {
@@ -136,8 +170,9 @@ size_t ColumnOfField(const SampleSource& source, size_t field,
   return last;
 }
 
-Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
+Result<std::vector<ColumnSpec>> ColumnsOf(const LoaderOptions& options,
                                           const std::optional<Plan>& plan, const MapCaller* map) {
+  const SampleSource& source = *options.source;
   std::vector<ColumnSpec> columns;
   for (const Field& field : source.fields()) {
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
@@ -149,8 +184,12 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
       if (plan->pads_batches()) columns.back().height_at = 0;
     }
   }
-  if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
-  for (size_t i = 0, piece = 0; i < PlannedFields(source, plan); ++i) {
+  if (options.processor != nullptr) {
+    columns[0] = PixelColumn(options);
+    std::ranges::copy(FigureColumns(options.processor->recipe()), std::back_inserter(columns));
+  }
+  if (AddsLabels(options, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
+  for (size_t i = 0, piece = 0; plan && i < PlannedFields(source, plan); ++i) {
     const Field& field = source.fields()[i];
     const Plan& of_piece = plan->piece(piece);
     columns[i].dtype = of_piece.dtype();
@@ -206,8 +245,9 @@ Error WithRoomForObjects(Error error, const LoaderOptions& options,
   uint32_t room = 0;
   for (const ColumnSpec& column : columns) {
     all += column.row_bytes();
+    if (!column.is_ragged() || column.room != 0) continue;
     room = std::max(room, column.max_objects);
-    if (column.is_ragged()) of_objects += column.row_bytes();
+    of_objects += column.row_bytes();
   }
   if (error.code != Code::kResourceExhausted || of_objects <= all / 2) return error;
   const uint32_t times = room / std::max(options.source->max_objects(), 1u);
@@ -222,6 +262,10 @@ Error WithMostRows(Error error, const LoaderOptions& options) {
   if (std::erase_if(error.changes, [](const OptionChange& change) {
         return std::string_view(change.option) == "batch_size";
       }) != 0) {
+    if (options.processor != nullptr && options.tokens.empty()) {
+      error.changes.push_back({OptionChange::How::kLower, "batch_tokens"});
+      return error;
+    }
     error.cause += "; one batch has " + std::to_string(MostRows(options)) + " rows";
     error.advice = "Give batch_size, the most rows of a batch";
   }
@@ -290,6 +334,13 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
+  const bool counts_patches =
+      options.processor != nullptr && (!FixedPlan(options.processor->recipe()) ||
+                                       (options.batch_tokens != 0 && options.tokens.empty()));
+  if (counts_patches && options.patch_counts == nullptr) {
+    ASSIGN_OR_RETURN(options.patch_counts,
+                     PatchCountsOf(options, runtime.memory().budget().limit()));
+  }
   if (options.batch_tokens != 0 && options.token_batches == nullptr) {
     ASSIGN_OR_RETURN(options.token_batches,
                      TokenBatchesOf(options, runtime.memory().budget().limit()));
@@ -300,7 +351,11 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   if (options.map != nullptr) {
     ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
   }
-  ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns, ColumnsOf(source, plan, map ? &*map : nullptr));
+  ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns,
+                   ColumnsOf(options, plan, map ? &*map : nullptr));
+  if (columns[0].room != 0) {
+    TRY(CheckRoomForUnknown(options, columns[0].room * columns[0].object_bytes()));
+  }
   if (options.to_device) TRY(CheckHasNoStrings(source, columns));
   std::optional<Mixer> mixer;
   if (options.mix) {

@@ -41,24 +41,20 @@ inline constexpr const char* kWorkColumn = "work";
 // The fields of objects, as a plan has them.
 std::vector<ObjectField> PlannedObjects(const SampleSource& source);
 
-// The compiled transforms, or views; nullopt if rows are copied unchanged. Errors: those of
-// Plan::Compile.
+// The compiled transforms, or views; nullopt if rows are copied unchanged, or made by a processor.
+// Errors: those of Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
 
-// The number of the first fields that the plan makes the columns of: the encoded ones, or the
-// images in memory; 0 without a plan, because rows are then copied unchanged.
+// The number of the first fields that the plan, or a processor, makes the columns of: the encoded
+// ones, or the images in memory; 0 if rows are copied unchanged.
 inline size_t PlannedFields(const SampleSource& source, const std::optional<Plan>& plan) {
-  return plan ? std::max<size_t>(source.encoded_fields(), 1) : 0;
+  return plan ? std::max<size_t>(source.encoded_fields(), 1) : source.encoded_fields();
 }
 
 // Whether batches get a column of labels, all kNoLabel: they do if samples are images alone and
 // batches have no other column. `map` may be null.
-inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan,
-                       const MapCaller* map) {
-  const bool has_more = (plan && (plan->pads() || plan->views() > 1 || plan->options().geometry)) ||
-                        (map != nullptr && !map->columns().empty());
-  return !has_more && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
-}
+bool AddsLabels(const LoaderOptions& options, const std::optional<Plan>& plan,
+                const MapCaller* map);
 
 // The index of the column of the images' sizes, (height, width); nullopt if the plan does not pad,
 // because batches then lack the column.
@@ -77,9 +73,10 @@ inline std::optional<size_t> GeometryColumn(const SampleSource& source,
 }
 
 // The columns of a batch: those of the source's fields, with their numbers, stoker's own, those
-// that `map` adds, and the strings that it replaces. `plan`: null if rows are copied unchanged.
-// `map` may be null. InvalidArgument: it adds a column with the name of another one.
-Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
+// that `map` adds, and the strings that it replaces. `plan`: null if rows are copied unchanged, or
+// made by the options' processor. `map` may be null. InvalidArgument: it adds a column with the
+// name of another one.
+Result<std::vector<ColumnSpec>> ColumnsOf(const LoaderOptions& options,
                                           const std::optional<Plan>& plan, const MapCaller* map);
 
 // The index of the column of a source's field. It is the field's own, unless a function replaces

@@ -72,7 +72,7 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
       planned_(PlannedFields(source_, plan_)),
       places_(PlacesOf(source_, plan_)),
       added_(AddedBy(map, columns_)),
-      adds_labels_(AddsLabels(source_, plan_, map)),
+      adds_labels_(AddsLabels(options, plan_, map)),
       size_column_(SizeColumn(source_, plan_)),
       geometry_column_(GeometryColumn(source_, plan_)) {}
 

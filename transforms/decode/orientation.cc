@@ -24,6 +24,19 @@ Turn TurnOf(Orientation orientation) {
   return {};
 }
 
+Orientation Mirrored(Orientation orientation, bool columns, bool rows) {
+  const Turn from = TurnOf(orientation);
+  for (int tag = 1; tag < 8; ++tag) {
+    const Turn turn = TurnOf(static_cast<Orientation>(tag));
+    if (turn.transpose == from.transpose &&
+        turn.mirror_columns == (from.mirror_columns != columns) &&
+        turn.mirror_rows == (from.mirror_rows != rows)) {
+      return static_cast<Orientation>(tag);
+    }
+  }
+  return Orientation::kRotate270;  // the last one
+}
+
 ImageSize Viewed(ImageSize stored, Orientation orientation) {
   if (TurnOf(orientation).transpose) return {stored.height, stored.width};
   return stored;

@@ -26,6 +26,9 @@ struct Turn {
 };
 Turn TurnOf(Orientation orientation);
 
+// The orientation in which an image is viewed mirrored: left and right, top and bottom.
+Orientation Mirrored(Orientation orientation, bool columns, bool rows);
+
 // The size as viewed of an image of size `stored`.
 ImageSize Viewed(ImageSize stored, Orientation orientation);
 

@@ -51,9 +51,10 @@ ImageProcessor::ImageProcessor(const ProcessorRecipe& recipe, const PatchValues&
       canvas_(budget),
       pixels_(budget) {}
 
-Result<ImageSize> ImageProcessor::Open(std::span<const uint8_t> bytes) {
+Result<ImageSize> ImageProcessor::Open(std::span<const uint8_t> bytes, ImageFlips flips) {
   ASSIGN_OR_RETURN(info_, decoder_.Open(bytes));
   if (!exif_orientation_) info_.orientation = Orientation::kNormal;
+  info_.orientation = Mirrored(info_.orientation, flips.columns, flips.rows);
   if (info_.bits > 8) TRY(CheckBits(info_, limits_));
   if (recipe_.onto_white) {
     Status kept =

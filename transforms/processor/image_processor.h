@@ -19,6 +19,11 @@
 
 namespace stoker {
 
+// How an image is mirrored: left and right, top and bottom.
+struct ImageFlips {
+  bool columns = false, rows = false;
+};
+
 // Rows are resampled while they are decoded, to a canvas; WritePatches makes the output from it.
 // The whole image is kept only if it has two canvases, or alpha that is put onto white. Reused from
 // image to image. Not thread-safe.
@@ -28,15 +33,19 @@ class ImageProcessor {
   ImageProcessor(const ProcessorRecipe& recipe, const PatchValues& values,
                  const DecodeLimits& limits, bool exif_orientation, MemoryBudget& budget);
 
-  // Reads the header; returns the image's size as viewed. `bytes` must stay valid, with
-  // kBufferPadding readable bytes after them, until Write. Errors: those of ImageDecoder::Open;
-  // Unimplemented for an image of 16 bits, unless the limits accept it, and if its alpha is to be
-  // put onto white, for that of a WebP and for a transparent colour.
-  Result<ImageSize> Open(std::span<const uint8_t> bytes);
+  // Reads the header; returns the image's size as viewed. `flips`: how the image is mirrored
+  // first. `bytes` must stay valid, with kBufferPadding readable bytes after them, until Write.
+  // Errors: those of ImageDecoder::Open; Unimplemented for an image of 16 bits, unless the limits
+  // accept it, and if its alpha is to be put onto white, for that of a WebP and for a transparent
+  // colour.
+  Result<ImageSize> Open(std::span<const uint8_t> bytes, ImageFlips flips = {});
 
   // Writes plan.rows rows to `rows`. `plan`: PlanImage of the size. Call once after each Open.
   // Errors: those of ImageDecoder::Decode.
   Status Write(const ImagePlan& plan, uint8_t* rows);
+
+  // How images were decoded so far.
+  DecodePaths paths() const { return decoder_.paths(); }
 
  private:
   bool puts_onto_white() const { return recipe_.onto_white && info_.alpha; }

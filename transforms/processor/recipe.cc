@@ -1,14 +1,17 @@
 #include "transforms/processor/recipe.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "core/hash/hash.h"
 #include "core/result/try.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/plan/draw.h"
+#include "transforms/spec/option.h"
 
 namespace stoker {
 
@@ -241,9 +244,112 @@ std::optional<ImagePlan> FixedPlan(const ProcessorRecipe& recipe) {
   return ImagePlan{.image = {}, .patch = recipe.crop.value_or(recipe.size), .rows = 1};
 }
 
+int64_t MostRowsOf(const ProcessorRecipe& recipe) {
+  if (const std::optional<ImagePlan> fixed = FixedPlan(recipe)) return fixed->rows;
+  const double patch = static_cast<double>(recipe.patch.width) * recipe.patch.height;
+  const auto rows_of = [patch](ImageSize canvas) {
+    return static_cast<double>(canvas.width) * canvas.height / patch;
+  };
+  double most =
+      kMostRowBytes / (sizeof(float) * static_cast<double>(RowValues(recipe, recipe.patch)));
+  switch (recipe.sizing) {
+    case Sizing::kExact:
+      most = std::min(most, rows_of(recipe.size));
+      break;
+    case Sizing::kPixels: {  // SmartSize, which rounds the sides of small and of thin images up
+      const double factor = static_cast<double>(recipe.patch.width) * recipe.merge;
+      const auto pixels = static_cast<double>(recipe.max_pixels);
+      const auto least = static_cast<double>(recipe.min_pixels);
+      const double thin = factor * std::sqrt(pixels * kMostAspect);
+      const double small =
+          (std::sqrt(least * kMostAspect) + factor) * (std::sqrt(least / kMostAspect) + factor);
+      most = std::min(most, std::max({pixels, thin, small}) / patch);
+      break;
+    }
+    case Sizing::kPinpoints: {
+      double largest = 0;
+      for (const ImageSize& point : recipe.pinpoints) largest = std::max(largest, rows_of(point));
+      most = std::min(most, largest + 1);
+      break;
+    }
+    case Sizing::kTiles:
+      most = std::min(most, recipe.max_tiles + 1.0);
+      break;
+    case Sizing::kKept:
+    case Sizing::kShortest:
+    case Sizing::kPatches:
+      break;
+  }
+  return static_cast<int64_t>(most);
+}
+
 size_t RowValues(const ProcessorRecipe& recipe, ImageSize patch) {
   return 3 * static_cast<size_t>(recipe.temporal) * static_cast<size_t>(patch.width) *
          static_cast<size_t>(patch.height);
+}
+
+std::vector<std::pair<std::string, std::string>> PartsOf(const ProcessorRecipe& recipe) {
+  // Names all members: with a new one this does not compile. pads_batch changes no row.
+  const auto& [family, sizing, size, shortest, least, most, pinpoints, min_tiles, max_tiles, crop,
+               of_floats, patch, merge, temporal, padded_rows, pads_batch, interpolation, resampler,
+               onto_white, rescales, normalizes, factor, mean, deviation] = recipe;
+  constexpr std::array<const char*, 6> kFamilies{"plain",           "qwen", "naflex", "llava_next",
+                                                 "llava_onevision", "tiles"};
+  std::vector<std::pair<std::string, std::string>> parts;
+  const auto add = [&parts](const char* name, std::string value) {
+    parts.emplace_back(name, std::move(value));
+  };
+  const auto numbers = [](const std::array<double, 3>& of) {
+    return NumberText(of[0]) + " " + NumberText(of[1]) + " " + NumberText(of[2]);
+  };
+  add("family", kFamilies[static_cast<size_t>(family)]);
+  switch (sizing) {
+    case Sizing::kKept:
+      add("size", "the image's");
+      break;
+    case Sizing::kExact:
+      add("size", SizeText(size));
+      break;
+    case Sizing::kShortest:
+      add("size", "shorter side " + std::to_string(shortest));
+      break;
+    case Sizing::kPixels:
+      add("size", std::to_string(least) + " to " + std::to_string(most) + " pixels");
+      break;
+    case Sizing::kPatches:
+      add("size", "the most patches");
+      break;
+    case Sizing::kPinpoints: {
+      std::string points;
+      for (const ImageSize& point : pinpoints) points += SizeText(point) + ", ";
+      add("size", SizeText(size) + " and pinpoints, hash " + std::to_string(Hash64(points)));
+      break;
+    }
+    case Sizing::kTiles:
+      add("size", std::to_string(min_tiles) + " to " + std::to_string(max_tiles) + " tiles of " +
+                      SizeText(size));
+      break;
+  }
+  if (crop) add("crop", SizeText(*crop));
+  if (patch.width != 0) add("patch", SizeText(patch));
+  if (merge != 1) add("merge", std::to_string(merge));
+  if (temporal != 1) add("temporal", std::to_string(temporal));
+  if (padded_rows != 0) add("padded_rows", std::to_string(padded_rows));
+  add("resample", TextOf(interpolation, resampler) + (of_floats ? " of floats" : ""));
+  if (onto_white) add("alpha", "on white");
+  if (rescales) add("factor", NumberText(factor));
+  if (normalizes) add("mean", numbers(mean));
+  if (normalizes) add("std", numbers(deviation));
+  return parts;
+}
+
+std::string TextOf(const ProcessorRecipe& recipe) {
+  std::string text;
+  for (const auto& [name, value] : PartsOf(recipe)) {
+    if (!text.empty()) text.append(", ").append(name).append(" ");
+    text += value;
+  }
+  return text;
 }
 
 Normalisation NormalisationOf(const ProcessorRecipe& recipe) {

@@ -27,6 +27,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/batch/image.h"
@@ -132,7 +134,15 @@ Status CheckRowBytes(const ProcessorRecipe& recipe, const ImagePlan& plan);
 // The patch and the rows of all images, with padding, if they do not depend on the image.
 std::optional<ImagePlan> FixedPlan(const ProcessorRecipe& recipe);
 
+// An upper bound of the rows of an image. Precondition: there is a FixedPlan, or a patch.
+int64_t MostRowsOf(const ProcessorRecipe& recipe);
+
 // The values of a row that is a patch of this size.
 size_t RowValues(const ProcessorRecipe& recipe, ImageSize patch);
+
+// The recipe as names and values, first its family; recipes that make different rows differ. Long
+// lists are hashes. TextOf has them in one line: "qwen, size 3136 to 1003520 pixels, …".
+std::vector<std::pair<std::string, std::string>> PartsOf(const ProcessorRecipe& recipe);
+std::string TextOf(const ProcessorRecipe& recipe);
 
 }  // namespace stoker

@@ -87,7 +87,9 @@ class Compose:
             "accept_truncated": accept_truncated,
             "accept_16_bits": accept_16_bits,
         }
-        images, mix, own = split(transforms)
+        images, processor, mix, own = split(transforms)
+        if processor is not None:
+            raise TypeError(f"{processor!r} cannot be a transform of Compose; call it on the image")
         if mix is not None:
             raise TypeError(
                 f"{mix!r:.80} mixes the rows of a batch, and Compose has one image; give it to a Loader"

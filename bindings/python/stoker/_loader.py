@@ -21,6 +21,7 @@ from stoker._jax import JaxLoader
 from stoker._map import Map, MapCalls
 from stoker._mix import BatchTransform, split
 from stoker._parameters import Transform, checked, checked_views
+from stoker._processor import Processor
 from stoker._runtime import Runtime
 from stoker._sources import Source
 from stoker._watching import Monitor, Trace
@@ -62,6 +63,10 @@ class Loader:
     - labels: (rows,), int64; or rows of those that `stoker.arrays` or `files` were given. With `MixUp` or
       `CutMix`: (rows, num_classes), float32.
 
+    With a `Processor` the images are `pixel_values`: a `Ragged`, whose rows are the patches or tiles of an
+    image, or (rows, …) where all images have one size. After the source's columns come the other arrays that
+    a call of it returns, with a row for each sample.
+
     `rows` is batch_size, except possibly in the last batch of an epoch; with `batch_tokens` it differs from
     batch to batch. The arrays are views of the memory that the workers wrote, without a copy. They are
     writable, in C order and 64-byte aligned, and stay valid for as long as the program keeps them or views of
@@ -80,7 +85,8 @@ class Loader:
         source: a `Source`: the photographs or arrays.
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
-            `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
+            `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft;
+            or a `Processor`, after flips alone, which makes the rows of vision-language models.
             A `Map`, the program's own function, may follow as the very last one.
         views: lists of transforms for several views of each image, at most 64 views of 256 transforms: each
             list makes an image of its own, with its own random draws, and stoker reads and decodes the file
@@ -186,7 +192,7 @@ class Loader:
     def __init__(
         self,
         source: Source,
-        transforms: Iterable[Transform | BatchTransform | Map] = (),
+        transforms: Iterable[Transform | Processor | BatchTransform | Map] = (),
         *,
         views: Iterable[Iterable[Transform]] = (),
         batch_size: int | None = None,
@@ -260,10 +266,10 @@ class Loader:
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
         self._source = source
-        images, self._mix, self._map = split(transforms)
+        images, self._processor, self._mix, self._map = split(transforms)
         self._transforms = checked(images)
         self._views = checked_views(views)
-        if len(self._views) == 1 and not self._transforms:
+        if len(self._views) == 1 and not self._transforms and self._processor is None:
             (self._transforms,), self._views = self._views, ()
         self._runtime = runtime
         self._options = _options.checked(given)
@@ -282,6 +288,7 @@ class Loader:
                     if self._views
                     else {}
                 ),
+                **({} if self._processor is None else {"processor": self._processor._spec}),
                 **({} if self._mix is None else {"mix": self._mix._spec()}),
                 **({} if self._map is None else {"map": self._map.name}),
                 **self._options,
@@ -659,6 +666,9 @@ class Loader:
         if self._views:
             views = [f"view {k}:\n{explained(spec_of(view, options))}" for k, view in enumerate(self._views)]
             return "\n".join([*views, *mix])
+        if self._processor is not None:
+            flips = [f"{flip!r}  image  before it is resized" for flip in self._transforms]
+            return "\n".join([*flips, f"{self._processor!r}  makes the rows", *mix])
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
         told = explained(spec_of(self._transforms, options), self._source._native)
@@ -748,8 +758,8 @@ class Loader:
                 advice="Save and restore iterators of as_tf_dataset() by tf.train.Checkpoint",
             )
 
-    def _listed(self) -> list[Transform | BatchTransform]:
-        return [*self._transforms, *([] if self._mix is None else [self._mix])]
+    def _listed(self) -> list[Transform | Processor | BatchTransform]:
+        return [*self._transforms, *(each for each in (self._processor, self._mix) if each is not None)]
 
     # --- closing -----------------------------------------------------------------------------------
 

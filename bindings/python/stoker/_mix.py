@@ -9,6 +9,7 @@ from typing import Any
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
 from stoker._map import Map, split_off
+from stoker._processor import Processor
 
 _MOST_CLASSES = 2**24
 _MOST_CHOICES = 16
@@ -128,13 +129,15 @@ class RandomChoice(BatchTransform):
         return spec
 
 
-def split(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None, Map | None]:
-    """Returns the transforms of single images, which are not checked yet, the one that mixes batches, and a
-    `Map`.
+def split(transforms: Iterable[Any]) -> tuple[Any, Processor | None, BatchTransform | None, Map | None]:
+    """Returns the transforms of single images, which are not checked yet, a processor, the one that mixes
+    batches, and a `Map`.
     """
     transforms, own = split_off(transforms)
     images, mix = _split_off_mix(transforms)
-    return images, mix, own
+    if isinstance(images, list) and images and isinstance(images[-1], Processor):
+        return images[:-1], images[-1], mix, own
+    return images, None, mix, own
 
 
 def _split_off_mix(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None]:

@@ -20,8 +20,6 @@ _DTYPES = ("float32", "bfloat16", "float16", "uint8")
 _RESAMPLERS = ("torchvision", "pillow")
 _FILES = ("processor_config.json", "preprocessor_config.json")
 _LONGEST = 1 << 20  # bytes of a configuration
-# ProcessorFamily of C++.
-_FAMILIES = ("plain", "qwen", "naflex", "llava_next", "llava_onevision", "tiled")
 
 
 def processor(
@@ -74,32 +72,48 @@ def processor(
     path, text = _read(config)
     name = "uint8" if dtype == np.uint8 else _options.checked_one("dtype", dtype)
     _checks.choice("dtype", name, _DTYPES)
-    _checks.numpy_has(name)
+    spec = {
+        "config": text,
+        "overrides": _json(overrides),
+        "resampler": _checks.choice("resampler", resampler, _RESAMPLERS),
+        "dtype": name,
+        "exif_orientation": _checks.boolean("exif_orientation", exif_orientation),
+        "max_pixels": _options.checked_one("max_pixels", max_image_pixels),
+        "max_scans": _options.checked_one("max_scans", max_scans),
+        "accept_truncated": _options.checked_one("accept_truncated", accept_truncated),
+        "accept_16_bits": _options.checked_one("accept_16_bits", accept_16_bits),
+    }
+    return _made(spec, path, _checks.integer("memory_budget", memory_budget, 0, 2**63 - 1))
+
+
+def _made(spec: dict[str, Any], path: bytes, memory_budget: int) -> Processor:
     made = object.__new__(Processor)
-    made._native = _stoker.Processor(
-        text,
-        path,
-        _json(overrides),
-        _RESAMPLERS.index(_checks.choice("resampler", resampler, _RESAMPLERS)),
-        _DTYPES.index(name),
-        _checks.boolean("exif_orientation", exif_orientation),
-        _options.checked_one("max_pixels", max_image_pixels),
-        _options.checked_one("max_scans", max_scans),
-        _options.checked_one("accept_truncated", accept_truncated),
-        _options.checked_one("accept_16_bits", accept_16_bits),
-        _checks.integer("memory_budget", memory_budget, 0, 2**63 - 1),
-    )
+    made._spec = spec
+    made._of = path, memory_budget
+    made._native = _stoker.Processor(json.dumps(spec), path, memory_budget)
     return made
 
 
 class Processor:
     """Makes the arrays that a vision model takes from encoded images; `stoker.processor` makes one.
 
-    Thread-safe; threads do not wait for each other. Usable after a fork. Working memory, besides the arrays:
+    The last transform of a `Loader` may be one: docs/processors.md. Thread-safe; threads do not wait for each
+    other. Usable after a fork. Pickled as its configuration and options. Working memory, besides the arrays:
     for each worker the bytes of a file, the resized image, and the image itself if it is tiled or has alpha.
     """
 
     _native: _stoker.Processor
+    _spec: dict[str, Any]
+    _of: tuple[bytes, int]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._spec, *self._of)
+
+    def __repr__(self) -> str:
+        config = json.loads(self._spec["config"])
+        config = config.get("image_processor", config)
+        name = config.get("image_processor_type", config.get("feature_extractor_type"))
+        return f"<stoker.Processor {name} {self._spec['dtype']}>"
 
     def __init__(self) -> None:
         raise TypeError("use stoker.processor(config)")
@@ -145,18 +159,19 @@ class Processor:
                 machine's available memory.
             TypeError: naming the argument.
         """
+        _checks.numpy_has(self._spec["dtype"])
         memory = None if out is None else _memory(out)
         if isinstance(images, (str, bytes, bytearray, memoryview, os.PathLike)) or hasattr(
             images, "__array__"
         ):
-            return self._named(*self._native.one(*_decode._input(images), memory))
+            return _named(*self._native.one(*_decode._input(images), memory))
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
         if not isinstance(images, Iterable):
             raise TypeError(f"images must be an image or a list of images, not {type(images).__name__}")
         given = [_decode._input(image, f"images[{i}]") for i, image in enumerate(images)]
         native = _stoker.Runtime() if runtime is None else runtime._native
-        return self._named(*self._native.all(given, memory, native))
+        return _named(*self._native.all(given, memory, native))
 
     def plan(self, height: int, width: int) -> dict[str, Any]:
         """Computes what an image of this size, turned by its EXIF tag, becomes. Reads no pixels.
@@ -170,9 +185,7 @@ class Processor:
         sides = [_checks.integer(name, side, 1, _checks.MOST_PIXELS)
                  for name, side in (("height", height), ("width", width))]  # fmt: skip
         shape, figures = self._native.plan(*sides)
-        planned: dict[str, Any] = self._named(np.broadcast_to(np.uint8(0), shape), figures)
-        planned["pixel_values"] = tuple(shape)
-        return planned
+        return {"pixel_values": tuple(shape), **figures}
 
     @property
     def mean(self) -> npt.NDArray[np.float32]:
@@ -187,28 +200,15 @@ class Processor:
         """
         return self._native.normalised[1]
 
-    def _named(self, pixels: npt.NDArray[Any], figures: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
-        family = _FAMILIES[self._native.family]
-        named: dict[str, npt.NDArray[Any]] = {"pixel_values": pixels}
-        sizes, rows, grid = figures[:, :2], figures[:, 2], figures[:, 3:]
-        if family == "qwen":
-            named["image_grid_thw"] = np.concatenate([np.ones_like(rows)[:, None], grid], axis=1)
-        elif family == "naflex":
-            named["pixel_attention_mask"] = (np.arange(pixels.shape[1]) < rows[:, None]).astype(np.int32)
-            named["spatial_shapes"] = grid.copy()
-        elif family.startswith("llava"):
-            named["image_sizes"] = sizes.copy()
-            if family == "llava_onevision":
-                named["batch_num_images"] = np.ones_like(rows)
-        elif family == "tiled":
-            named["num_patches"] = rows.copy()
-        return named
+
+def _named(pixels: npt.NDArray[Any], figures: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {"pixel_values": pixels, **figures}
 
 
-def _read(config: Any) -> tuple[bytes, bytes]:
+def _read(config: Any) -> tuple[bytes, str]:
     """Returns the path and the text of a configuration; in a folder, of the file that transformers reads."""
     if isinstance(config, Mapping):
-        return b"", _json(config).encode()
+        return b"", _json(config)
     if not isinstance(config, (str, os.PathLike)):
         raise TypeError(f"config must be a path or a dict, not {type(config).__name__}")
     path = pathlib.Path(os.fsdecode(config))
@@ -221,7 +221,12 @@ def _read(config: Any) -> tuple[bytes, bytes]:
         with each.open("rb") as file:
             text = file.read(_LONGEST + 1)
         if path.is_file() or each.name != _FILES[0] or _has_image_processor(text):
-            return os.fsencode(each), text
+            try:
+                return os.fsencode(each), text.decode()
+            except UnicodeDecodeError as error:
+                raise InvalidArgumentError(
+                    f"the configuration is not JSON: {error}", os.fspath(each)
+                ) from None
     raise InvalidArgumentError(f"there is no image_processor, and no {_FILES[1]}", os.fspath(found[0]))
 
 

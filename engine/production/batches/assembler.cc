@@ -26,8 +26,9 @@ void UpdateMax(std::atomic<uint64_t>& most, uint64_t to) {
 }  // namespace
 
 Assembler::Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int depth,
-                     int max_depth, BatchSequence sequence)
+                     int max_depth, BatchSequence sequence, const PatchCounts* places)
     : sampler_(sampler),
+      places_(places),
       pool_(std::move(pool)),
       batch_size_(sampler.most_rows()),
       sequence_(std::move(sequence)),
@@ -79,6 +80,13 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   slot->start = batch.start;
   slot->position = sampler_.PositionOf(batch, 0);
   slot->SetRows(sampler_.RowsIn(batch));
+  if (slot->placed) {
+    slot->starts.assign(1, 0);
+    for (uint32_t row = 0; row < slot->rows; ++row) {
+      slot->starts.push_back(slot->starts.back() +
+                             places_->PlaceOf(sampler_.At(batch, row).sample));
+    }
+  }
   for (CropRegion& crops : slot->crops) crops.Clear();
   entry.slot = slot;
   entry.opened_ns = NowNanoseconds();

@@ -23,6 +23,7 @@
 #include "core/result/result.h"
 #include "engine/metrics/sample_times.h"
 #include "engine/order/batch_sequence.h"
+#include "engine/order/patch_counts.h"
 #include "engine/order/sampler.h"
 #include "engine/production/batches/bad_sample_log.h"
 #include "engine/tuning/batch_record.h"
@@ -63,9 +64,10 @@ struct LastRow {
 class Assembler {
  public:
   // Produces the batches of `sequence`, at most `depth` of them at a time and never more than
-  // `max_depth`. The slot pool has `depth` working slots. `sampler` must outlive the assembler.
+  // `max_depth`. The slot pool has `depth` working slots. `places`: the objects of each sample in
+  // the placed column (Slot::placed); null if there is none. References must outlive the assembler.
   Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int depth, int max_depth,
-            BatchSequence sequence);
+            BatchSequence sequence, const PatchCounts* places = nullptr);
   ~Assembler() { ReturnSlots(); }
 
   // Starts over with another sequence. Precondition: see ReturnSlots.
@@ -158,6 +160,7 @@ class Assembler {
   Result<Batch> Deliver(Entry& entry);
 
   const Sampler& sampler_;
+  const PatchCounts* const places_;
   const std::shared_ptr<SlotPool> pool_;
   const uint64_t batch_size_;
   BatchSequence sequence_;  // the consumer's thread only

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/arrays/processor.h"
 #include "engine/loader/loader.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/samples/photo_folder.h"
@@ -177,6 +178,34 @@ TEST(LoaderSpec, ParsesDTypesAndLayoutsByName) {
   for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
     EXPECT_EQ(Parse(With(std::string(R"("layout": ")") + NameOf(layout) + "\""))->layout, layout);
   }
+}
+
+TEST(LoaderSpec, ParsesAProcessor) {
+  const auto with = [](const std::string& keys) {
+    return With(
+        R"("processor": {"config": "{\"image_processor_type\": \"Qwen2VLImageProcessor\"}")" +
+        keys + "}");
+  };
+  const auto parsed = [&](const std::string& keys) { return Parse(with(keys)).value().processor; };
+  EXPECT_EQ(Parse(With("")).value().processor, nullptr);
+  EXPECT_EQ(parsed("")->options().dtype, DType::kF32);
+  EXPECT_EQ(parsed("")->recipe().max_pixels, 1003520);
+  EXPECT_EQ(parsed(R"(, "dtype": "float16")")->options().dtype, DType::kF16);
+  EXPECT_EQ(parsed(R"(, "overrides": "{\"max_pixels\": 50176}")")->recipe().max_pixels, 50176);
+  EXPECT_EQ(parsed(R"(, "max_pixels": 99)")->options().limits.max_pixels, 99);
+  EXPECT_FALSE(parsed(R"(, "exif_orientation": false)")->options().exif_orientation);
+  EXPECT_EQ(parsed(R"(, "resampler": "pillow")")->recipe().resampler, ResampledAs::kPillowExact);
+  ExpectBad(with(R"(, "dtype": "uint16")"), "uint16");
+  ExpectBad(with(R"(, "resampler": "opencv")"), "resampler");
+  ExpectBad(with(R"(, "colour": 1)"), "colour");
+  ExpectBad(with(R"(, "overrides": "[")"), "overrides is not JSON");
+  ExpectBad(With(R"("processor": {})"), "config");
+  ExpectBad(With(R"("processor": 3)"), "processor is 3; it must be an object");
+  ExpectBad(With(R"("processor": null)"), "processor is null; it must be an object");
+  // The error names a mistake next to a good processor.
+  const std::string open = with("").substr(0, with("").size() - 1);
+  ExpectBad(open + R"(, "rank": -1})", "rank is -1");
+  ExpectBad(open + R"(, "transforms": [{"name": "Blur"}]})", "Blur");
 }
 
 TEST(LoaderSpec, PinnedMemoryNeedsCuda) {

@@ -45,6 +45,9 @@ void Check(const std::vector<uint32_t>& tokens, uint32_t budget, uint32_t most_r
     const TokenBatchOptions options{tokens, budget, most_rows, /*seed=*/3, shuffle};
     const TokenBatches table(options);
     uint64_t most = 0;
+    std::vector<uint32_t> others(tokens.rbegin(), tokens.rend());
+    const uint64_t most_others = table.MostOf(others);
+    ASSERT_LE(table.MostOf(tokens), budget);
     for (const uint64_t epoch : {0u, 1u, 77u}) {
       const Batches batches = BatchesOf(table, epoch);
       const PlainTokenBatches plain(options, epoch);
@@ -53,6 +56,7 @@ void Check(const std::vector<uint32_t>& tokens, uint32_t budget, uint32_t most_r
       std::vector<int> times(tokens.size());
       for (const std::vector<uint64_t>& batch : batches) {
         ASSERT_LE(Sum(tokens, batch), budget);
+        ASSERT_LE(Sum(others, batch), most_others);
         ASSERT_LE(batch.size(), most_rows);
         most = std::max<uint64_t>(most, batch.size());
         for (const uint64_t sample : batch) ++times[sample];

@@ -74,7 +74,7 @@ class DecoderTest : public ::testing::Test {
         Sampler::Make({.samples = options_.source->size(), .seed = 5, .batch_size = kRows})
             .value());
     std::optional<Plan> plan = PlanOf(options_, {}).value();
-    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan, nullptr).value();
+    std::vector<ColumnSpec> columns = ColumnsOf(options_, plan, nullptr).value();
     std::optional<Mixer> mixer;
     if (options_.mix) mixer.emplace(Mixer::Make(options_, false, columns).value());
     pool_ = SlotPool::Make({.columns = columns, .batch_size = kRows, .working_slots = 1},

@@ -36,7 +36,7 @@ class LastStages : public ::testing::Test {
     options_.mix = std::move(mix);
     options_.batch_size = batch;
     plan_ = PlanOf(options_, {}).value();
-    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan_, nullptr).value();
+    std::vector<ColumnSpec> columns = ColumnsOf(options_, plan_, nullptr).value();
     std::optional<Mixer> mixer;
     if (options_.mix) mixer = Mixer::Make(options_, false, columns).value();
     pool_ =

@@ -28,7 +28,7 @@ class RowColumnsTest : public ::testing::Test {
     sampler_.emplace(
         Sampler::Make({.samples = options_.source->size(), .batch_size = kRows}).value());
     plan_ = PlanOf(options_, own).value();
-    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan_, nullptr).value();
+    std::vector<ColumnSpec> columns = ColumnsOf(options_, plan_, nullptr).value();
     if (options_.mix) mixer_.emplace(Mixer::Make(options_, false, columns).value());
     pool_ = SlotPool::Make({.columns = columns,
                             .batch_size = kRows,

@@ -84,7 +84,8 @@ void ParseFuzzedSpec(std::span<const uint8_t> input) {
   }
   Result<LoaderOptions> parsed = ParseLoaderSpec(text, std::make_shared<NoSource>());
   if (!parsed.ok()) return CheckError(parsed.error());
-  Check(parsed->batch_size >= 1 && parsed->world >= 1, "zero");
+  Check(parsed->batch_size >= 1 || parsed->batch_tokens >= 1, "no rows");
+  Check(parsed->world >= 1, "no ranks");
   Check(parsed->depth >= 0 && parsed->depth <= 4096, "depth");
   Check(parsed->lent_batches >= 0 && parsed->lent_batches <= 4096, "lent_batches");
   Check(parsed->source != nullptr, "no source");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace stoker {
 namespace {
@@ -159,6 +160,75 @@ TEST(Recipe, PlansOfAnySizeKeepToTheirLimits) {
     EXPECT_LE(PlanImage(Tiles(), image).value().rows, 13);
     EXPECT_LE(PlanImage(LlavaNext(), image).value().rows, 5);
   }
+}
+
+TEST(Recipe, MostRowsAreAnUpperBound) {
+  std::mt19937 random(11);
+  const auto log_uniform = [&](double most) {
+    return std::exp(std::uniform_real_distribution<>(0, std::log(most))(random));
+  };
+  for (int round = 0; round < 20000; ++round) {
+    const auto pixels = static_cast<int64_t>(log_uniform(1e7));
+    const int64_t least = random() % 2 == 0 ? pixels : static_cast<int64_t>(log_uniform(1e5));
+    ProcessorRecipe kept = Qwen(14, 1, 1);
+    kept.sizing = Sizing::kKept;
+    const ImageSize image{static_cast<int>(log_uniform(65535)),
+                          static_cast<int>(log_uniform(65535))};
+    for (const ProcessorRecipe& recipe :
+         {Qwen(14, std::min(least, pixels), pixels), NaFlex(256), LlavaNext(), Tiles(), kept}) {
+      const Result<ImagePlan> plan = PlanImage(recipe, image);
+      if (plan.ok()) {
+        ASSERT_LE(plan->rows, MostRowsOf(recipe)) << image.width << " × " << image.height;
+      }
+    }
+  }
+  EXPECT_EQ(MostRowsOf(Qwen(14, 3136, 1003520)), 5120);
+  EXPECT_EQ(MostRowsOf(LlavaNext()), 5);
+  EXPECT_EQ(MostRowsOf(Tiles()), 13);
+}
+
+TEST(Recipe, PartsDifferIfRowsDo) {
+  const auto expect = [](const ProcessorRecipe& recipe, auto change) {
+    ProcessorRecipe other = recipe;
+    EXPECT_EQ(PartsOf(other), PartsOf(recipe));
+    change(other);
+    EXPECT_NE(PartsOf(other), PartsOf(recipe)) << TextOf(other);
+    EXPECT_NE(TextOf(other), TextOf(recipe));
+  };
+  using R = ProcessorRecipe;
+  const R qwen = Qwen(14, 3136, 1003520), shortest{.sizing = Sizing::kShortest};
+  expect(qwen, [](R& r) { r.family = ProcessorFamily::kPlain; });
+  for (const Sizing sizing : {Sizing::kKept, Sizing::kExact, Sizing::kShortest, Sizing::kPatches,
+                              Sizing::kPinpoints, Sizing::kTiles}) {
+    expect(qwen, [sizing](R& r) { r.sizing = sizing; });
+  }
+  expect(R{}, [](R& r) { r.size = {224, 225}; });
+  expect(LlavaNext(), [](R& r) { r.size.width = 335; });
+  expect(Tiles(), [](R& r) { r.size.height = 447; });
+  expect(shortest, [](R& r) { r.shortest = 225; });
+  expect(qwen, [](R& r) { ++r.min_pixels; });
+  expect(qwen, [](R& r) { ++r.max_pixels; });
+  expect(LlavaNext(), [](R& r) { r.pinpoints.pop_back(); });
+  expect(LlavaNext(), [](R& r) { std::swap(r.pinpoints[0], r.pinpoints[1]); });
+  expect(Tiles(), [](R& r) { ++r.min_tiles; });
+  expect(Tiles(), [](R& r) { ++r.max_tiles; });
+  expect(shortest, [](R& r) { r.crop = ImageSize{224, 224}; });
+  expect(qwen, [](R& r) { r.resizes_floats = true; });
+  expect(qwen, [](R& r) { r.patch = {16, 16}; });
+  expect(qwen, [](R& r) { r.merge = 1; });
+  expect(qwen, [](R& r) { r.temporal = 1; });
+  expect(NaFlex(256), [](R& r) { r.padded_rows = 255; });
+  expect(qwen, [](R& r) { r.interpolation = Interpolation::kBilinear; });
+  expect(qwen, [](R& r) { r.resampler = ResampledAs::kPillowExact; });
+  expect(qwen, [](R& r) { r.onto_white = true; });
+  expect(qwen, [](R& r) { r.rescales = false; });
+  expect(qwen, [](R& r) { r.normalizes = false; });
+  expect(qwen, [](R& r) { r.factor = std::nextafter(r.factor, 1); });
+  for (size_t c = 0; c < 3; ++c) {
+    expect(qwen, [c](R& r) { r.mean[c] = std::nextafter(r.mean[c], 1); });
+    expect(qwen, [c](R& r) { r.deviation[c] = std::nextafter(r.deviation[c], 1); });
+  }
+  EXPECT_EQ(TextOf(NaFlex(256)).substr(0, 31), "naflex, size the most patches, ");
 }
 
 TEST(Recipe, RefusesCanvasesThatPatchesDoNotDivide) {

@@ -150,10 +150,11 @@ class DataLoader:
                 instead = "source.split(…) or source.subset(…) of one of stoker's sources"
             given = f"{type(source).__module__}.{type(source).__name__}"
             raise TypeError(f"source is a {given}, which makes samples in Python; give {instead}")
-        images, mix, own = split(transforms)
-        last = [transform for transform in (mix, own) if transform is not None]
+        images, processor, mix, own = split(transforms)
+        last = [transform for transform in (processor, mix, own) if transform is not None]
         views = checked_views(views)
-        dtype = dtype or ("float32" if images or views else "uint8")
+        floats = processor is None and bool(images or views)  # a processor has a type of its own
+        dtype = dtype or ("float32" if floats else "uint8")
         on_device = _checks.choice("decode", decode, ("full", "scaled", "device")) == "device"
         if batch_tokens is not None and str(device).startswith("cuda"):
             raise UnimplementedError(
@@ -172,7 +173,7 @@ class DataLoader:
             "shuffle": _checks.boolean("shuffle", False if shuffle is None else shuffle),
             "drop_remainder": _checks.boolean("drop_last", drop_last),
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
-            "layout": layout or ("NCHW" if images or views else "NHWC"),
+            "layout": layout or ("NCHW" if floats else "NHWC"),
             "seed": seed,
             "decode": "full" if on_device else decode,
             "remainder": remainder,

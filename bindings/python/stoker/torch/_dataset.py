@@ -28,7 +28,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._source: Source = options["source"]
-        transforms, mix, _ = split(options["transforms"])
+        transforms, self._processor, mix, _ = split(options["transforms"])
         self._mixes = mix is not None
         self._has_geometry: bool = options["geometry"]
         self._extras = (options["sample_ids"], options["paths"])
@@ -40,7 +40,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         # One for each view; none means rows of arrays are unchanged. Single samples with objects are not
         # made, and transforms of boxes compile only for a source that has them.
         views = options["views"] or [transforms] * bool(transforms)
-        if self._source._native.objects:
+        if self._source._native.objects or self._processor is not None:
             views = []
         self._composes = [Compose(view, **given) for view in views]
 
@@ -125,6 +125,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
             raise UnimplementedError(
                 f"single samples of {self._source!r} are not made, whose images have objects",
                 advice="Iterate over the DataLoader, whose batches have them",
+            )
+        if self._processor is not None:
+            raise UnimplementedError(
+                f"single samples are not made by {self._processor!r}",
+                advice="Iterate over the DataLoader, or call the processor",
             )
         if self._has_geometry:
             raise UnimplementedError(

@@ -51,7 +51,7 @@ def taken(batch: Tensor | Columns[Tensor]) -> Batch:
     images, *others = (_column(column) for column in batch)
     # On a device, the other columns share one of few buffers with the images; clone them so that keeping
     # labels does not keep a buffer. Strings are lists.
-    if batch[0].device != "cpu":
+    if not isinstance(batch[0], Ragged) and batch[0].device != "cpu":
         others = [column if isinstance(column, list) else column.clone() for column in others]
     return batch._make([images, *others])
 

@@ -1,0 +1,59 @@
+// RowProcessor: makes the rows of samples by a Processor, the last of a loader's transforms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/memory/memory_budget.h"
+#include "core/numbers/random.h"
+#include "core/result/result.h"
+#include "engine/arrays/processor.h"
+#include "engine/options/options.h"
+#include "engine/production/batches/assembler.h"
+#include "transforms/processor/image_processor.h"
+
+namespace stoker {
+
+// The first column of a batch has the pixels, and the columns after those of the source's fields
+// have the figures (transforms/processor/figures.h). Thread-safe as long as each worker is used by
+// one thread at a time.
+class RowProcessor {
+ public:
+  // `options`, which have a processor, and `memory`, to which all memory is charged, must outlive
+  // it.
+  RowProcessor(const LoaderOptions& options, MemoryBudget& memory, int workers);
+
+  // Decodes an image, and writes the row of its sample. `image`: its bytes, with kBufferPadding
+  // readable bytes after them. Errors: those of ImageProcessor; Unimplemented for a size that the
+  // processor does not take; DataLoss if the image has more patches than its row has room for, and
+  // then nothing is written.
+  Status Write(const RowClaim& claim, uint64_t sample, std::span<const uint8_t> image,
+               const DrawKey& key, int worker);
+
+  DecodePaths paths(int worker) const;
+  uint64_t memory_bytes(int worker) const { return of(worker).memory.used(); }
+  void FreeMemory(int worker);
+
+ private:
+  struct Worker {
+    explicit Worker(MemoryBudget& budget) : memory(MemoryBudget::kNoLimit, budget) {}
+    MemoryBudget memory;
+    DecodePaths past;  // before its memory was freed
+    std::optional<ImageProcessor> processor;
+  };
+  Worker& of(int worker) const { return *workers_[static_cast<size_t>(worker)]; }
+  void Renew(Worker& worker) const;
+  Error Outgrown(uint64_t sample, const ImagePlan& image, uint64_t room) const;
+
+  const LoaderOptions& options_;
+  const ProcessorOptions& own_;
+  const PatchValues values_;
+  const size_t first_figure_, figures_;  // columns
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace stoker
