@@ -98,7 +98,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .zero = "no limit but batch_tokens",
        .flag_group = kMain},
       {.option = Number<&O::batch_tokens>("batch_tokens", 0, kMostTokens),
-       .doc = "the most tokens of a batch, as `tokens` counts them",
+       .doc = "the most tokens of a batch, as `tokens` counts them, or the patches of a processor",
        .more = "Batches then have any number of rows. Each sample comes once in an epoch, and all "
                "epochs have the same number of batches, which the ranks share. A sample with more "
                "tokens is a ValueError that names it. `stats()[\"batch_fill\"]` says how full they "
@@ -106,7 +106,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .zero = "batches of batch_size rows"},
       {.option = {{.name = "tokens"}, &AnyText<&O::tokens>},
        .doc = "the column of the source that counts against batch_tokens: integers, (n,)",
-       .zero = "no column"},
+       .zero = "the patches that a processor makes"},
       {.option = Flag<&O::shuffle>("shuffle"), .doc = "a new order each epoch"},
       {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
        .doc = "seed of the order and of every random transform",

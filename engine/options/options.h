@@ -105,9 +105,10 @@ struct LoaderOptions {
 
   uint32_t batch_size = 1;  // rows of a batch; with batch_tokens the most, and 0 means no limit
   // If not 0, a batch takes rows until the next would exceed this many tokens. `tokens` names a
-  // kFixed field of the source, the number of tokens of each sample. Each sample comes once in an
-  // epoch, all epochs have the same number of batches, and the ranks share batches instead of
-  // samples (engine/order/token_batches.h).
+  // kFixed field of the source, the number of tokens of each sample; without it they are the
+  // patches that the processor makes. Each sample comes once in an epoch, all epochs have the same
+  // number of batches, and the ranks share batches instead of samples
+  // (engine/order/token_batches.h).
   uint32_t batch_tokens = 0;
   std::string tokens{};
   std::shared_ptr<const TokenBatches> token_batches{};  // set by the loader

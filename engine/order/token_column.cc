@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "core/result/plural.h"
 #include "core/result/try.h"
+#include "engine/order/patch_counts.h"
 #include "io/source/field.h"
 #include "io/source/source.h"
 
@@ -51,9 +53,13 @@ Result<size_t> FieldNamed(const SampleSource& source, const std::string& name) {
   return static_cast<size_t>(found - fields.begin());
 }
 
-Result<std::vector<uint32_t>> TokensOf(const SampleSource& source, const std::string& field,
-                                       uint32_t budget, uint64_t memory_budget) {
-  ASSIGN_OR_RETURN(const size_t column, FieldNamed(source, field));
+Result<std::vector<uint32_t>> TokensOf(const LoaderOptions& options, uint64_t memory_budget) {
+  const SampleSource& source = *options.source;
+  const uint32_t budget = options.batch_tokens;
+  std::optional<size_t> column;  // nullopt: patches
+  if (!options.tokens.empty()) {
+    ASSIGN_OR_RETURN(column, FieldNamed(source, options.tokens));
+  }
   if (source.size() > TokenBatches::kMostSamples) {
     return Refuse(source.Describe() + " has " + std::to_string(source.size()) +
                       " samples; batch_tokens can order at most " +
@@ -69,7 +75,7 @@ Result<std::vector<uint32_t>> TokensOf(const SampleSource& source, const std::st
     error.changes = {{OptionChange::How::kSetToAtLeast, "memory_budget", needed}};
     return error;
   }
-  const Field& of = source.fields()[column];
+  const Field& of = source.fields()[column.value_or(0)];
   std::vector<uint32_t> tokens(source.size());
   constexpr size_t kAtOnce = 512;
   std::array<uint64_t, kAtOnce> ids;
@@ -79,9 +85,10 @@ Result<std::vector<uint32_t>> TokensOf(const SampleSource& source, const std::st
   for (uint64_t begin = 0; begin < tokens.size(); begin += kAtOnce) {
     const size_t count = std::min<uint64_t>(kAtOnce, tokens.size() - begin);
     std::iota(ids.begin(), ids.end(), begin);
-    source.FixedRows(column, std::span(ids).first(count), rows.data());
+    if (column) source.FixedRows(*column, std::span(ids).first(count), rows.data());
     for (size_t i = 0; i < count; ++i) {
-      const int64_t number = of.ClassNumberIn(rows.data() + i * of.row_bytes());
+      const int64_t number = column ? of.ClassNumberIn(rows.data() + i * of.row_bytes())
+                                    : int64_t{options.patch_counts->of[begin + i]};
       tokens[begin + i] = static_cast<uint32_t>(number);
       least = std::min(least, number);
       most = std::max(most, number);
@@ -99,8 +106,8 @@ Result<std::vector<uint32_t>> TokensOf(const SampleSource& source, const std::st
                                        Plural(refused - 1, " more sample is", " more samples are") +
                                        " outside 0 to batch_tokens)";
   Error error = Refuse("sample " + std::to_string(first) + " has " + std::to_string(its_number) +
-                           " tokens in column '" + field + "', and batch_tokens is " +
-                           std::to_string(budget) + others,
+                           (column ? " tokens in column '" + options.tokens + "'" : " patches") +
+                           ", and batch_tokens is " + std::to_string(budget) + others,
                        least < 0 ? "Give numbers from 0 on" : "Leave such samples out");
   if (least >= 0 && most <= kMostTokens) {
     error.changes = {
@@ -113,8 +120,7 @@ Result<std::vector<uint32_t>> TokensOf(const SampleSource& source, const std::st
 
 Result<std::shared_ptr<const TokenBatches>> TokenBatchesOf(const LoaderOptions& options,
                                                            uint64_t memory_budget) {
-  ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens,
-                   TokensOf(*options.source, options.tokens, options.batch_tokens, memory_budget));
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens, TokensOf(options, memory_budget));
   return std::make_shared<const TokenBatches>(
       TokenBatchOptions{.tokens = tokens,
                         .budget = options.batch_tokens,

@@ -51,11 +51,12 @@ Status CheckBatches(const LoaderOptions& options) {
     return refuse(Code::kInvalidArgument, "batch_size is 0, and there is no batch_tokens",
                   "Give batch_size, the rows of a batch, or batch_tokens");
   }
-  if (options.tokens.empty()) {
-    return refuse(Code::kUnimplemented,
-                  "batch_tokens is " + std::to_string(options.batch_tokens) +
-                      ", and no column has the tokens of samples",
-                  "Give tokens, the name of a column of integers");
+  if (options.tokens.empty() && options.processor == nullptr) {
+    return refuse(
+        Code::kUnimplemented,
+        "batch_tokens is " + std::to_string(options.batch_tokens) +
+            ", and no column has the tokens of samples",
+        "Give tokens, the name of a column of integers, or a processor, whose patches count");
   }
   if (options.batch_size == 1) {
     return refuse(Code::kInvalidArgument,
@@ -141,7 +142,12 @@ Status CheckProcessor(const LoaderOptions& given) {
   if (std::ranges::find(others, "pixel_values", &Field::name) != others.end()) {
     TRY(CheckIsFree(source, "pixel_values", "the processor adds"));
   }
-  if (FixedPlan(recipe) || recipe.patch.width != 0) return {};
+  const std::optional<ImagePlan> fixed = FixedPlan(recipe);
+  if (fixed && recipe.padded_rows == 0 && options.batch_tokens != 0 && options.tokens.empty()) {
+    return refuse("batch_tokens counts patches, each image is one",
+                  "Give batch_size, the rows of a batch", Code::kInvalidArgument);
+  }
+  if (fixed || recipe.patch.width != 0) return {};
   return refuse("its images would differ in size", "Let the processor resize them to one, or crop",
                 Code::kInvalidArgument);
 }

@@ -96,12 +96,13 @@ class Loader:
             mixed. One view is the same as `transforms`.
         batch_size: rows per batch, 1 to 1,048,576; None means no limit but batch_tokens. With batch_tokens,
             the most rows of one.
-        batch_tokens: the most tokens of a batch, as `tokens` counts them, 1 to 2,147,483,647; None means
-            batches of batch_size rows. Batches then have any number of rows. Each sample comes once in an
-            epoch, and all epochs have the same number of batches, which the ranks share. A sample with more
-            tokens is a ValueError that names it. `stats()["batch_fill"]` says how full they are.
-        tokens: the column of the source that counts against batch_tokens: integers, (n,); None means no
-            column.
+        batch_tokens: the most tokens of a batch, as `tokens` counts them, or the patches of a processor, 1
+            to 2,147,483,647; None means batches of batch_size rows. Batches then have any number of rows.
+            Each sample comes once in an epoch, and all epochs have the same number of batches, which the
+            ranks share. A sample with more tokens is a ValueError that names it. `stats()["batch_fill"]`
+            says how full they are.
+        tokens: the column of the source that counts against batch_tokens: integers, (n,); None means the
+            patches that a processor makes.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
         dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16". Also

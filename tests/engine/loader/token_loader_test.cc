@@ -291,7 +291,7 @@ TEST_F(TokenLoaderTest, ErrorsSayWhatToDo) {
   options.tokens = "";
   EXPECT_EQ(Refused(options),
             "UNIMPLEMENTED: batch_tokens is 100, and no column has the tokens of samples. Give "
-            "tokens, the name of a column of integers.");
+            "tokens, the name of a column of integers, or a processor, whose patches count.");
   options = Options();
   options.batch_tokens = 39;
   EXPECT_EQ(Refused(options),

@@ -1,4 +1,4 @@
-"""Processors as the last transform of a Loader: rows, states, bad samples, errors."""
+"""Processors as the last transform of a Loader: rows, batches of patches, states, bad samples, errors."""
 
 import copy
 import io
@@ -110,7 +110,7 @@ def test_rows_of_packed_and_of_archived_images(folders, tmp_path):
     command = [sys.executable, "-m", "stoker", "pack", folders["plain"], tmp_path / "packed"]
     subprocess.run(command, check=True, capture_output=True)
     processor = stoker.processor(QWEN)
-    options = {"batch_size": 3, "sample_ids": True}
+    options = {"batch_tokens": 3000, "sample_ids": True}
     loader = stoker.Loader(stoker.packed(tmp_path / "packed"), [processor], **options)
     assert sum(len(check(batch, plain, processor)) for batch in loader) == COUNT
     with tarfile.open(tmp_path / "shard.tar", "w") as archive:
@@ -158,7 +158,7 @@ def test_flips_are_those_of_other_loaders(folders):
         assert np.array_equal(batch.pixel_values, images)
 
 
-@pytest.mark.parametrize("options", [{}, {"batch_size": 5}])
+@pytest.mark.parametrize("options", [{}, {"batch_tokens": 4000}])
 @pytest.mark.parametrize("config", [QWEN, NAFLEX])
 def test_bytes_are_the_same_for_any_threads_and_depth(folders, config, options):
     wanted = None
@@ -172,7 +172,29 @@ def test_bytes_are_the_same_for_any_threads_and_depth(folders, config, options):
         loader.close()
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 5}, {"batch_size": 2}])
+def test_batches_of_patches(folders):
+    """Each sample once, within the budget; with a limit of rows, too."""
+    budget = 3000
+    loader, processor = make(folders["indexed"], batch_tokens=budget)
+    for _ in range(2):
+        ids = check_epoch(loader, processor)
+        assert sorted(itertools.chain(*ids)) == list(range(COUNT))
+    for batch in loader:
+        assert len(batch.pixel_values.values) == batch.image_grid_thw.prod(axis=1).sum() <= budget
+        np.testing.assert_array_equal(batch.pixel_values.counts, batch.image_grid_thw.prod(axis=1))
+    limited, processor = make(folders["indexed"], batch_tokens=budget, batch_size=2)
+    assert max(map(len, check_epoch(limited, processor))) == 2
+    assert loader.stats()["batch_fill"] > 0.5
+    largest = int(np.prod(processor.plan(481, 640)["image_grid_thw"]))
+    words = rf"02\.png: sample 1 has \d+ patches, and batch_tokens is 100 \(and .*to {largest} or more"
+    with pytest.raises(ValueError, match=words):
+        make(folders["indexed"], batch_tokens=100)
+    with pytest.raises(stoker.FailedPreconditionError, match=rf"{COUNT} of {COUNT} samples have no known "
+                       r"size \(the first is 0, .*00\.png\)\. Run `stoker index`"):  # fmt: skip
+        make(folders["plain"], batch_tokens=budget)
+
+
+@pytest.mark.parametrize("options", [{"batch_tokens": 3000}, {"batch_size": 2}])
 def test_ranks_and_states(folders, options):
     """The ranks have each sample once; a loader that loads a state gives the rest."""
     whole = [bytes_of(batch) for batch in make(folders["indexed"], **options)[0]]
@@ -232,7 +254,33 @@ def test_states_are_short(folders, family):
     assert len(loader.stats()["plan"]) < 400
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 5}, {"batch_tokens": 9, "tokens": "label"}])
+def test_another_world_in_the_middle_of_an_epoch(folders):
+    """The ranks of the new world share the batches of patches that were not delivered."""
+    options = {"batch_tokens": 2000}
+    whole = [batch.sample_id.tolist() for batch in make(folders["indexed"], **options)[0]]
+    for world, others in ((1, 2), (2, 1), (2, 3)):
+        loader, _ = make(folders["indexed"], world=world, **options)
+        next(iter(loader))
+        ids = []
+        for rank in range(others):
+            resumed, processor = make(folders["indexed"], rank=rank, world=others, **options)
+            resumed.load_state_dict(loader.state_dict())
+            ids += check_epoch(resumed, processor)
+        assert sorted(ids) == sorted(whole[world:])
+
+
+def test_states_of_other_sizes_are_refused(indexed):
+    loader, _ = make(indexed, batch_tokens=3000)
+    next(iter(loader))
+    write(pathlib.Path(loader.source.path(2)), 500, 500)
+    index(indexed)
+    with pytest.raises(stoker.FailedPreconditionError, match="batches' hash was"):
+        make(indexed, batch_tokens=3000)[0].load_state_dict(loader.state_dict())
+
+
+@pytest.mark.parametrize(
+    "options", [{"batch_size": 5}, {"batch_tokens": 4500}, {"batch_tokens": 9, "tokens": "label"}]
+)
 def test_an_index_that_lies(indexed, options):
     """A file that has become larger than its place: an error with both sizes, a substitute, or no row."""
     source, bad = stoker.image_folder(indexed), 1
@@ -293,8 +341,8 @@ def test_bad_sizes_are_bad_samples(indexed):
     write(indexed / "a" / "00.png", 1, 300)
     index(indexed)
     with pytest.raises(stoker.UnimplementedError, match=r"00\.png.*aspect ratios up to 200"):
-        list(make(indexed, batch_size=4)[0])
-    loader, processor = make(indexed, batch_size=4, on_bad={"unsupported": "drop"}, max_bad_fraction=1)
+        list(make(indexed, batch_tokens=4500)[0])
+    loader, processor = make(indexed, batch_tokens=4500, on_bad={"unsupported": "drop"}, max_bad_fraction=1)
     assert sum(map(len, check_epoch(loader, processor))) == COUNT - 1
 
 
@@ -311,10 +359,12 @@ def test_unknown_sizes_have_a_limit(folders):
 
 
 def test_partly_unknown_sizes(indexed):
-    """A file that the index does not have takes the most patches."""
+    """A file that the index does not have takes the most patches; batch_tokens names it."""
     write(indexed / "b" / "new.png", 99, 88)
     loader, processor = make(indexed)
     assert len(list(itertools.chain(*check_epoch(loader, processor)))) == COUNT + 1
+    with pytest.raises(stoker.FailedPreconditionError, match=r"1 of 22 samples has no .*new\.png\)"):
+        make(indexed, batch_tokens=5000)
 
 
 @pytest.mark.parametrize("turns", [True, False])
@@ -332,7 +382,7 @@ def test_flips_of_turned_photographs(tmp_path, turns):
     processor = stoker.processor(QWEN, exif_orientation=turns)
     for flips in itertools.product((0, 1), repeat=2):
         before = [stoker.RandomHorizontalFlip(flips[0]), stoker.RandomVerticalFlip(flips[1])]
-        loader = stoker.Loader(source, [*before, processor], batch_size=5, sample_ids=True)
+        loader = stoker.Loader(source, [*before, processor], batch_tokens=300, sample_ids=True)
         for batch in loader:
             for row, sample in enumerate(batch.sample_id.tolist()):
                 picture = stoker.decode_image(source.path(sample), exif_orientation=turns)
@@ -401,6 +451,8 @@ def test_more_errors(folders):
         make(folders["plain"], CLIP, of={"do_center_crop": False})
     with pytest.raises(TypeError, match="Compose"):
         stoker.Compose([processor])
+    with pytest.raises(ValueError, match=r"each image is one.*Give batch_size"):
+        make(folders["indexed"], CLIP, batch_tokens=64)
 
 
 def test_maps_and_kept_rows(folders):
@@ -426,7 +478,7 @@ def test_a_function_of_rows(folders):
         assert pixels.shape == (grid.prod(), 1176)
         np.negative(pixels, out=pixels)
 
-    loader = stoker.Loader(source, [processor, stoker.Map(negate, rows=True)], batch_size=4, paths=True)
+    loader = stoker.Loader(source, [processor, stoker.Map(negate, rows=True)], batch_tokens=3000, paths=True)
     for batch in loader:
         for row, path in enumerate(batch.path):
             assert np.array_equal(batch.pixel_values[row], -processor(path)["pixel_values"])
@@ -437,7 +489,7 @@ def test_torch(folders, dtype):
     torch = pytest.importorskip("torch")
     torch_loaders = pytest.importorskip("stoker.torch")
     source = stoker.image_folder(folders["indexed"])
-    options = {"batch_size": 4, "shuffle": True, "sample_ids": True}
+    options = {"batch_size": None, "batch_tokens": 3000, "shuffle": True, "sample_ids": True}
     processor, plain = stoker.processor(QWEN, dtype=dtype), stoker.processor(QWEN)
     loader = torch_loaders.DataLoader(source, [processor], pin_memory=True, **options)
     ids = []
@@ -456,7 +508,7 @@ def test_torch(folders, dtype):
 
 def test_jax(folders):
     jax = pytest.importorskip("jax")
-    loader, processor = make(folders["indexed"], batch_size=4)
+    loader, processor = make(folders["indexed"], batch_tokens=3000)
     batch = next(iter(loader.to_jax()))
     assert isinstance(batch.pixel_values.values, jax.Array)
     want = processor(loader.source.path(int(batch.sample_id[0])))["pixel_values"]
@@ -465,7 +517,7 @@ def test_jax(folders):
 
 def test_tensorflow(folders):
     tf = pytest.importorskip("tensorflow")
-    loader, _ = make(folders["indexed"], batch_size=4)
+    loader, _ = make(folders["indexed"], batch_tokens=3000)
     dataset = loader.as_tf_dataset(epoch=0)
     spec = tf.RaggedTensorSpec((None, None, 1176), tf.float32, 1, tf.int64)
     assert dataset.element_spec["pixel_values"] == spec
