@@ -71,7 +71,7 @@ from stoker._mix import BatchTransform, CutMix, MixUp
 from stoker._object_columns import *  # noqa: F403
 from stoker._packed import *  # noqa: F403
 from stoker._parquet_rows import *  # noqa: F403
-from stoker._processor import Processor, processor
+from stoker._processor import Processor, cu_seqlens, processor
 from stoker._ragged import Ragged
 from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
@@ -123,6 +123,7 @@ __all__ = [
     "__version__",
     "clips",
     "combine",
+    "cu_seqlens",
     "decode_image",
     "decode_images",
     "processor",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import operator
 import os
 import pathlib
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -203,6 +205,37 @@ class Processor:
 
 def _named(pixels: npt.NDArray[Any], figures: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     return {"pixel_values": pixels, **figures}
+
+
+def cu_seqlens(grid: Any) -> Any:
+    """Returns where the patches of each image begin in `pixel_values`, as attention over packed images needs.
+
+        grid = np.array([[1, 2, 4], [1, 4, 6]])  # image_grid_thw of a batch
+        stoker.cu_seqlens(grid)  # 0, 8, 32
+
+    Args:
+        grid: `image_grid_thw`: (images, 3) integers of NumPy, PyTorch or JAX; frames, and rows and columns of
+            patches in each. Not of a function that JAX traces.
+
+    Returns:
+        (frames of all images + 1,) int32, from 0 to the number of patches; an array of the kind of `grid`.
+
+    Raises:
+        ValueError: another shape.
+        TypeError: not an array.
+    """
+    if not hasattr(grid, "__array__"):
+        raise TypeError(f"grid must be an array, not {grid!r:.80}")
+    if grid.ndim != 2 or grid.shape[1] != 3:
+        raise InvalidArgumentError(f"grid must have the shape (images, 3), not {tuple(grid.shape)}")
+    library = type(grid).__module__.partition(".")[0]
+    if library == "torch":
+        torch = sys.modules[library]
+        ends = torch.repeat_interleave(grid[:, 1] * grid[:, 2], grid[:, 0]).cumsum(0)
+        return torch.nn.functional.pad(ends, (1, 0)).to(torch.int32)
+    numbers: Any = importlib.import_module("jax.numpy") if library.startswith("jax") else np
+    ends = numbers.cumsum(numbers.repeat(grid[:, 1] * grid[:, 2], grid[:, 0]))
+    return numbers.pad(ends, (1, 0)).astype(numbers.int32)
 
 
 def _read(config: Any) -> tuple[bytes, str]:

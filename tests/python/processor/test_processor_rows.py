@@ -484,6 +484,24 @@ def test_a_function_of_rows(folders):
             assert np.array_equal(batch.pixel_values[row], -processor(path)["pixel_values"])
 
 
+def test_cu_seqlens(folders):
+    grid = np.array([[1, 2, 4], [3, 2, 2]])
+    want = [0, 8, 12, 16, 20]
+    assert stoker.cu_seqlens(grid).tolist() == want and stoker.cu_seqlens(grid).dtype == np.int32
+    assert stoker.cu_seqlens(grid[:0]).tolist() == [0]
+    for wrong in (grid[0], [[1, 2]], np.zeros((2, 2), int)):
+        with pytest.raises((TypeError, ValueError), match="grid"):
+            stoker.cu_seqlens(wrong)
+    for batch in make(folders["indexed"], batch_tokens=3000)[0]:
+        np.testing.assert_array_equal(stoker.cu_seqlens(batch.image_grid_thw), batch.pixel_values.offsets)
+
+
+def test_cu_seqlens_of_torch():
+    torch = pytest.importorskip("torch")
+    made = stoker.cu_seqlens(torch.tensor([[1, 2, 4], [3, 2, 2]]))
+    assert made.dtype == torch.int32 and made.tolist() == [0, 8, 12, 16, 20]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_torch(folders, dtype):
     torch = pytest.importorskip("torch")
@@ -495,6 +513,7 @@ def test_torch(folders, dtype):
     ids = []
     for batch in loader:
         assert batch.pixel_values.values.dtype == getattr(torch, dtype)
+        assert torch.equal(stoker.cu_seqlens(batch.image_grid_thw), batch.pixel_values.offsets.int())
         for row, sample in enumerate(batch.sample_id.tolist()):
             want = torch.from_numpy(plain(source.path(sample))["pixel_values"])
             assert torch.equal(batch.pixel_values[row], want.to(getattr(torch, dtype)))
@@ -510,7 +529,9 @@ def test_jax(folders):
     jax = pytest.importorskip("jax")
     loader, processor = make(folders["indexed"], batch_tokens=3000)
     batch = next(iter(loader.to_jax()))
-    assert isinstance(batch.pixel_values.values, jax.Array)
+    made = stoker.cu_seqlens(batch.image_grid_thw)
+    assert isinstance(made, jax.Array) and made.dtype == np.int32
+    np.testing.assert_array_equal(made, batch.pixel_values.offsets)
     want = processor(loader.source.path(int(batch.sample_id[0])))["pixel_values"]
     np.testing.assert_array_equal(batch.pixel_values[0], want)
 
