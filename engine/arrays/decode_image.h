@@ -23,8 +23,8 @@ struct DecodedArray {
 //
 // DataLoss: the bytes are not an image, or a damaged one, with the offset. InvalidArgument: a
 // request that is not possible, or a region that is not inside the image. Unimplemented: another
-// format; an image of 16 bits that is to have 8, unless the limits accept it; the alpha of a WebP.
-// ResourceExhausted: an image beyond the limits, or larger than memory.
+// format; an image of 16 bits that is to have 8, unless the limits accept it; a transparent colour
+// where alpha is wanted. ResourceExhausted: an image beyond the limits, or larger than memory.
 Result<DecodedArray> DecodeImage(std::span<const uint8_t> bytes, const ArrayRequest& request = {},
                                  const DecodeLimits& limits = {});
 

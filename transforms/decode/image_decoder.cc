@@ -36,6 +36,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
     if (const auto png = whole::PngIn(bytes); !png.empty()) {
       format_ = ImageFormat::kPng;
       bytes = png;
+      meaning = PixelMeaning::kColour;  // Pillow ignores its tRNS
     }
   }
   switch (format_) {

@@ -24,20 +24,24 @@ struct ImageInfo {
   bool alpha = false;  // there is an alpha channel, or may be one (in a WebP)
   int bits = 8;        // or 16; rows have the upper 8
   int extra = 0;       // other channels (of a TIFF); rows do not have them
-  // A colour is transparent, or some are (tRNS of a PNG, in a GIF), which decoders ignore.
+  // A colour is transparent, or some are (tRNS of a PNG, in a GIF), which decoders ignore, but for
+  // PixelMeaning::kOnWhite.
   bool transparent = false;
 };
 
 // What the values of pixels mean.
 enum class PixelMeaning : uint8_t {
   kColour,
+  // The same, and the transparent colours that tRNS gives a PNG of at most 8 bits are put onto
+  // white, as by Pillow. Alpha is dropped.
+  kOnWhite,
   // Classes or instances: the values of a PNG's only channel, as stored. Indices of a palette are
   // not looked up, and gray of fewer than 8 bits is not scaled.
   kMask,
   kMask16,  // the same, with values of up to 16 bits; rows are kGray16
 };
 
-constexpr bool IsMask(PixelMeaning meaning) { return meaning != PixelMeaning::kColour; }
+constexpr bool IsMask(PixelMeaning meaning) { return meaning >= PixelMeaning::kMask; }
 
 std::string SizeText(ImageSize size);  // "640 × 480"
 

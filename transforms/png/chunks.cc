@@ -107,7 +107,8 @@ Result<Header> ParseHeader(std::span<const uint8_t> data) {
 // The findings of a walk over the chunks.
 struct Walk {
   std::span<const uint8_t> bytes;
-  size_t most_colors = 0;  // of a palette; 0 if none is wanted
+  size_t most_colors = 0;         // of a palette; 0 if none is wanted
+  size_t least_transparency = 1;  // bytes of tRNS: one for a colour of the palette, two a channel
   Layout layout;
   std::optional<Text> exif, profile, xmp;  // the last ones
   bool in_data = false;                    // the last chunk was one of the first run of IDATs
@@ -159,6 +160,15 @@ Orientation FindOrientation(const Walk& walk) {
   return OrientationOf(value);
 }
 
+// The last one counts, as for Pillow.
+void TakeTransparency(const Chunk& chunk, Walk& walk) {
+  constexpr size_t kSum = 4;
+  const size_t end = chunk.range.end - kSum, least = walk.least_transparency;
+  walk.layout.transparent = true;
+  const bool sound = chunk.data.size() >= least && SumIsRight(walk.bytes, chunk);
+  walk.layout.transparency = sound ? Range{end - chunk.data.size(), end} : Range();
+}
+
 Status TakePalette(const Chunk& chunk, Walk& walk) {
   if (walk.most_colors == 0 || walk.layout.data.end != 0) return {};
   if (walk.layout.palette.end != 0) return Damaged("two palettes", chunk.range.begin);
@@ -187,7 +197,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
   }
   if (chunk.type == Type("PLTE")) return TakePalette(chunk, walk);
   if (!chunk.critical()) {
-    if (chunk.type == Type("tRNS")) walk.layout.transparent = true;
+    if (chunk.type == Type("tRNS")) TakeTransparency(chunk, walk);
     TakeMetadata(chunk, walk);
     TakeAnimation(chunk, walk);
     return {};
@@ -254,7 +264,11 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
 Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header) {
   Walk walk;
   walk.bytes = bytes;
-  if (header.color == Color::kPalette) walk.most_colors = size_t{1} << header.bit_depth;
+  if (header.color == Color::kPalette) {
+    walk.most_colors = size_t{1} << header.bit_depth;
+  } else {
+    walk.least_transparency = 2 * static_cast<size_t>(header.channels());
+  }
   size_t at = kHeaderBytes;
   while (at < bytes.size()) {
     const std::optional<Chunk> chunk = ChunkAt(bytes, at);

@@ -46,6 +46,7 @@ struct Layout {
   Orientation orientation = Orientation::kNormal;  // from eXIf or text, anywhere in the file
   bool several_frames = false;  // an animated PNG (acTL); the image may not be one of them
   bool transparent = false;     // there is a tRNS chunk
+  Range transparency;           // its content; empty if that is damaged
 };
 
 // Walks all chunks. DataLoss: a wrong checksum (of chunks that pixels depend on; other damaged

@@ -56,7 +56,8 @@ Status CheckMask(const png::Header& header, PixelMeaning meaning) {
   return {};
 }
 
-png::Conversion ConversionTo(PixelMeaning meaning) {
+png::Conversion ConversionTo(PixelMeaning meaning, bool transparent) {
+  if (meaning == PixelMeaning::kOnWhite && transparent) return png::Conversion::kOnWhite;
   if (meaning == PixelMeaning::kMask16) return png::Conversion::kTo16Indices;
   return IsMask(meaning) ? png::Conversion::kToIndices : png::Conversion::kTo8Bits;
 }
@@ -86,6 +87,7 @@ struct PngDecoder::State {
   Status GatherPass(const Pass& pass, int count, const Rect& region, const png::Pixels& convert,
                     uint8_t* to);
   std::span<const uint8_t> Palette() const;
+  std::span<const uint8_t> Transparency() const;
 
   DecodeLimits limits;
   MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
@@ -123,7 +125,9 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning 
     ASSIGN_OR_RETURN(s.layout, png::ReadLayout(s.bytes, header));
   }
   s.header = header;
-  s.conversion = ConversionTo(meaning);
+  const bool transparent = s.layout.transparent && header.channels() % 2 == 1;
+  s.conversion =
+      ConversionTo(meaning, transparent && header.bit_depth <= 8 && !s.Transparency().empty());
   s.opened = true;
   return ImageInfo{
       .size = header.size,
@@ -134,7 +138,7 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning 
       .format = s.packed ? ImageFormat::kPackedPng : ImageFormat::kPng,
       .alpha = header.color == png::Color::kGrayAlpha || header.color == png::Color::kRgba,
       .bits = header.bit_depth == 16 ? 16 : 8,
-      .transparent = s.layout.transparent && header.channels() % 2 == 1};
+      .transparent = transparent && s.conversion != png::Conversion::kOnWhite};
 }
 
 Result<png::Header> PngDecoder::State::ReadHeader(std::span<const uint8_t> file) {
@@ -153,6 +157,11 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
   return bytes.subspan(chunk.begin + kBefore, chunk.end - chunk.begin - kBefore - kBehind);
 }
 
+std::span<const uint8_t> PngDecoder::State::Transparency() const {
+  return bytes.subspan(layout.transparency.begin,
+                       layout.transparency.end - layout.transparency.begin);
+}
+
 // Reserves all memory, including the sink's if there is one, before the first row.
 Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink* sink) {
   const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
@@ -162,7 +171,8 @@ Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink* sin
       {pixels, sink != nullptr ? width * static_cast<size_t>(region.height) : 0}};
   const uint64_t needed = MissingBytes(growths);
   if (sink != nullptr) {
-    Status begun = sink->Begin({png::Pixels(header, Palette(), conversion).layout(), region});
+    const png::Pixels convert(header, Palette(), conversion, Transparency());
+    Status begun = sink->Begin({convert.layout(), region});
     if (!begun.ok()) return AndMore(std::move(begun), needed);
   }
   if (GrowAll(growths).ok()) return {};
@@ -181,7 +191,8 @@ Status PngDecoder::State::TakeOpened(const Rect& region) {
 
 Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
   TRY(state_->TakeOpened(region));
-  const png::Pixels convert(state_->header, state_->Palette(), state_->conversion);
+  const png::Pixels convert(state_->header, state_->Palette(), state_->conversion,
+                            state_->Transparency());
   return state_->Decode(region, convert, &sink, nullptr);
 }
 

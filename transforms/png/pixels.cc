@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "transforms/decode/on_white.h"
+
 namespace stoker::png {
 
 namespace {
@@ -22,7 +24,8 @@ uint16_t BigEndianAt(const uint8_t* at) { return static_cast<uint16_t>(at[0] << 
 
 }  // namespace
 
-Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, Conversion conversion)
+Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, Conversion conversion,
+               std::span<const uint8_t> transparency)
     : layout_(LayoutOf(header, conversion)),
       unchanged_(conversion == Conversion::kNone),
       palette_(header.color == Color::kPalette && !KeepsIndices(conversion)),
@@ -32,10 +35,37 @@ Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, Conversio
   for (size_t i = 0; palette_ && i < std::min<size_t>(palette.size() / 3, colors_.size()); ++i) {
     std::memcpy(colors_[i].data(), palette.data() + 3 * i, 3);
   }
-  if (bits_ >= 8) return;
   const int most = (1 << bits_) - 1, last = KeepsIndices(conversion) ? most : 255;
-  for (int i = 0; i <= most; ++i) {
+  for (int i = 0; bits_ < 8 && i <= most; ++i) {
     grays_[static_cast<size_t>(i)] = static_cast<uint8_t>(i * last / most);
+  }
+  if (conversion == Conversion::kOnWhite) PutOnWhite(transparency);
+}
+
+// Pillow compares the lower byte of tRNS with values of 8 bits, to which it scales gray of fewer
+// bits, but of tRNS only that of 1 bit.
+void Pixels::PutOnWhite(std::span<const uint8_t> transparency) {
+  for (size_t i = 0; palette_ && i < std::min(transparency.size(), colors_.size()); ++i) {
+    for (uint8_t& value : colors_[i]) value = OnWhite(value, transparency[i]);
+  }
+  if (palette_) return;
+  if (bits_ < 8) {
+    const bool one = transparency[0] != 0 || transparency[1] != 0;
+    const int value = bits_ > 1 ? transparency[1] : one ? 255 : 0;
+    for (uint8_t& gray : grays_) gray = gray == value ? 255 : gray;
+    return;
+  }
+  transparent_.emplace();
+  for (size_t c = 0; c < static_cast<size_t>(BytesPerPixel(layout_)); ++c) {
+    (*transparent_)[c] = transparency[2 * c + 1];
+  }
+}
+
+void Pixels::ReplaceTransparent(uint8_t* pixels, int count) const {
+  const auto channels = static_cast<size_t>(BytesPerPixel(layout_));
+  for (int i = 0; i < count; ++i, pixels += channels) {
+    if (std::memcmp(pixels, transparent_->data(), channels) == 0)
+      std::memset(pixels, 255, channels);
   }
 }
 
@@ -86,6 +116,7 @@ void Pixels::Convert(const uint8_t* row, int x, int count, uint8_t* to) const {
   }
   if (unchanged_ || step_ == channels) {  // no channel is dropped
     std::memcpy(to, from, static_cast<size_t>(count) * static_cast<size_t>(step_));
+    if (transparent_) ReplaceTransparent(to, count);
     return;
   }
   if (channels == 1) {

@@ -5,20 +5,13 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "transforms/decode/on_white.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/plan/resampling.h"
 
 namespace stoker {
 
 namespace {
-
-// Pillow's alpha_composite of a value onto opaque white, in its fixed point.
-uint8_t OnWhite(uint32_t value, uint32_t alpha) {
-  if (alpha == 0) return 255;
-  constexpr uint32_t kBits = 7;
-  const uint32_t sum = ((value * alpha + 255 * (255 - alpha)) << kBits) + (0x80 << kBits);
-  return static_cast<uint8_t>((((sum >> 8) + sum) >> 8) >> kBits);
-}
 
 // Puts pixels of `channels` samples, gray or RGB and then alpha, onto white. `sample`: bytes of
 // each; only the upper one counts. `rgb` may overlap `from` if RGB pixels are not longer.
@@ -52,7 +45,8 @@ ImageProcessor::ImageProcessor(const ProcessorRecipe& recipe, const PatchValues&
       pixels_(budget) {}
 
 Result<ImageSize> ImageProcessor::Open(std::span<const uint8_t> bytes, ImageFlips flips) {
-  ASSIGN_OR_RETURN(info_, decoder_.Open(bytes));
+  const PixelMeaning meaning = recipe_.onto_white ? PixelMeaning::kOnWhite : PixelMeaning::kColour;
+  ASSIGN_OR_RETURN(info_, decoder_.Open(bytes, meaning));
   if (!exif_orientation_) info_.orientation = Orientation::kNormal;
   info_.orientation = Mirrored(info_.orientation, flips.columns, flips.rows);
   if (info_.bits > 8) TRY(CheckBits(info_, limits_));

@@ -49,9 +49,9 @@ def decode_image(
             dimension), or a path (str, os.PathLike).
         mode: "rgb": colours; a gray image gets three equal channels. "gray": luma, of a JPEG as it is stored
             (as OpenCV, torchvision and TensorFlow take it), of others Pillow's convert("L"). "rgba": colours
-            and alpha, opaque where the file has none (that of a WebP, and transparent colours of PNG and GIF,
-            are refused); "rgb" and "gray" drop it. "unchanged": all
-            channels and bits of the file; a palette is looked up, and its transparency (tRNS) dropped.
+            and alpha, opaque where the file has none (transparent colours of PNG and GIF are refused); "rgb"
+            and "gray" drop it. "unchanged": all channels and bits of the file; a palette is looked up, and
+            its transparency (tRNS) dropped.
         dtype: "uint8" (the default, with which an image of 16 bits is refused); "uint16": images of 16 bits
             as they are, and values of 8 bits times 257; "float32", "float16", "bfloat16": value / 255, or of
             images of 16 bits value / 65535. Not with "unchanged", which has the file's own type.
@@ -74,8 +74,8 @@ def decode_image(
             `file`.
         NotFoundError, PermissionDeniedError, …: the file cannot be read.
         UnimplementedError: a format that stoker does not decode, or only with a library that is not
-            installed; an image of 16 bits, unless dtype, accept_16_bits or mode "unchanged" takes it; the
-            alpha of a WebP.
+            installed; an image of 16 bits, unless dtype, accept_16_bits or mode "unchanged" takes it; a
+            transparent colour, with mode "rgba".
         ResourceExhaustedError: an image beyond max_pixels or max_scans, or larger than memory.
         ValueError, TypeError: naming the argument; a region that is not inside the image.
     """

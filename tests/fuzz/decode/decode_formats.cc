@@ -123,7 +123,7 @@ void InflateFuzzed(std::span<const uint8_t> input) {
   Require(wanted.has_value(), "what zlib refuses is refused");
 }
 
-// The decoder, opening masks.
+// The decoder, opening masks, or putting transparent colours onto white.
 struct MaskDecoder {
   Result<ImageInfo> Open(std::span<const uint8_t> bytes) { return png.Open(bytes, meaning); }
   Status Decode(const Rect& region, RowSink& sink) { return png.Decode(region, sink); }
@@ -235,6 +235,8 @@ void DecodeFuzzedPng(std::span<const uint8_t> input) {
   MaskDecoder masks{decoder, PixelMeaning::kMask}, wide{decoder, PixelMeaning::kMask16};
   Decode(masks, png, [](std::span<const uint8_t> bytes) { return DecodeWholeMask(bytes); });
   Decode(wide, png, [](std::span<const uint8_t> bytes) { return DecodeWholeMask(bytes, true); });
+  MaskDecoder on_white{decoder, PixelMeaning::kOnWhite};
+  Decode(on_white, png, [](std::span<const uint8_t>) -> Result<WholeImage> { return Error{}; });
   MoveMask(png, 1);
   MoveMask(png, 2);
   DecodeUnchanged(decoder, png);

@@ -3,6 +3,7 @@
 import concurrent.futures
 import io
 import json
+import struct
 
 import numpy as np
 import processor_golden
@@ -250,3 +251,29 @@ def test_transparent_pixels_become_white():
             processor = stoker.processor(QWEN, do_convert_rgb=converts)
             expected = processor(_pixels.encoded(np.ascontiguousarray(same)))["pixel_values"]
             assert np.array_equal(processor(file.getvalue())["pixel_values"], expected)
+
+
+def test_transparent_colours_become_white():
+    """As Pillow's do, of a PNG; that of a GIF is refused unless alpha is dropped."""
+    image = pytest.importorskip("PIL.Image")
+    pixels = processor_golden.picture(60, 40) // 64 * 64
+    colours = image.fromarray(pixels)
+    key = tuple(int(value) for value in pixels[3, 5])
+    file, gif = io.BytesIO(), io.BytesIO()
+    colours.save(file, "PNG", transparency=key)
+    colours.quantize(16).save(gif, "GIF", transparency=3)
+    shown = np.where((pixels == key).all(axis=2, keepdims=True), 255, pixels).astype(np.uint8)
+    for converts, same in ((True, shown), (False, pixels)):
+        processor = stoker.processor(QWEN, do_convert_rgb=converts)
+        expected = processor(_pixels.encoded(np.ascontiguousarray(same)))["pixel_values"]
+        assert np.array_equal(processor(file.getvalue())["pixel_values"], expected)
+    with pytest.raises(stoker.UnimplementedError, match="transparent colour of a GIF"):
+        stoker.processor(QWEN)(gif.getvalue())
+    stoker.processor(QWEN, do_convert_rgb=False)(gif.getvalue())
+    icon = io.BytesIO()
+    colours.quantize(16).save(icon, "PNG", transparency=3)
+    png = icon.getvalue()
+    head = struct.pack("<HHHBBBBHHII", 0, 1, 1, 60, 40, 0, 0, 1, 32, len(png), 22)
+    with pytest.raises(stoker.UnimplementedError, match="transparent colour of a PNG"):
+        stoker.processor(QWEN)(head + png)  # of an ICO, whose tRNS Pillow ignores
+    stoker.processor(QWEN, do_convert_rgb=False)(head + png)

@@ -10,7 +10,7 @@ transformers = pytest.importorskip("transformers", minversion="5.24")  # other v
 pytest.importorskip("torchvision")
 from PIL import Image, ImageOps  # noqa: E402
 from processor_golden import CONFIGS, reference  # noqa: E402
-from processor_images import files  # noqa: E402
+from processor_images import files, transparent_files  # noqa: E402
 
 COUNT = 60  # images for each processor; it also held for 200
 
@@ -36,6 +36,22 @@ def test_arrays_equal(family, resampler, images):
     if theirs is None:
         pytest.skip(f"transformers has no {family} of {resampler}")
     ours = stoker.processor(config, resampler=resampler)
+    compare(family, ours, theirs, images)
+
+
+@pytest.mark.parametrize("resampler", ["torchvision", "pillow"])
+@pytest.mark.parametrize("family", CONFIGS)
+def test_transparent_images_equal(family, resampler):
+    """PNGs with tRNS and WebPs with alpha are put onto white where transformers does that."""
+    theirs = reference(family, resampler)
+    if theirs is None:
+        pytest.skip(f"transformers has no {family} of {resampler}")
+    ours = stoker.processor(CONFIGS[family], resampler=resampler)
+    compare(family, ours, theirs, transparent_files())
+
+
+def compare(family, ours, theirs, images):
+    """Checks that both make the same arrays of each image."""
     converts = bool(getattr(theirs, "do_convert_rgb", None))
     for name, data in images:
         image = opened(data, converts)

@@ -11,6 +11,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/images/make_png.h"
 #include "tests/transforms/whole.h"
+#include "transforms/decode/on_white.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/reference_decoder.h"
 
@@ -80,6 +81,102 @@ TEST_P(EachPngKind, RandomRegionsEqualTheFullDecode) {
       regions.push_back(RandomRegion({options.width, options.height}, random));
     }
     ExpectExact(options, regions);
+  }
+}
+
+struct OnWhiteDecoder {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
+    return png.Open(bytes, PixelMeaning::kOnWhite);
+  }
+  Status Decode(const Rect& region, RowSink& sink) { return png.Decode(region, sink); }
+
+  PngDecoder png;
+};
+
+// The content of a tRNS chunk that names one colour: `value` in each channel.
+std::vector<uint8_t> TransparentColour(std::span<const uint8_t> value) {
+  std::vector<uint8_t> content;
+  for (const uint8_t channel : value) content.insert(content.end(), {uint8_t{0}, channel});
+  return content;
+}
+
+// Puts the pixels of `whole` onto white, one by one. `transparency`: the content of tRNS.
+void PutOnWhite(const PngOptions& options, const std::vector<uint8_t>& png,
+                const std::vector<uint8_t>& transparency, WholeImage& whole) {
+  if (options.color == 3) {
+    const WholeImage indices = DecodeWholeMask(testing::Unpadded(png)).value();
+    for (size_t i = 0; i < indices.pixels.size(); ++i) {
+      const size_t index = indices.pixels[i];
+      const uint8_t alpha = index < transparency.size() ? transparency[index] : uint8_t{255};
+      for (size_t c = 0; c < 3; ++c) {
+        uint8_t& value = whole.pixels[3 * i + c];
+        value = OnWhite(value, alpha);
+      }
+    }
+    return;
+  }
+  const size_t channels = options.color == 0 ? 1 : 3;
+  for (size_t at = 0; at < whole.pixels.size(); at += channels) {
+    bool is_it = true;
+    for (size_t c = 0; c < channels; ++c) {
+      const int wanted = transparency[2 * c + 1];
+      is_it = is_it && whole.pixels[at + c] == (options.bit_depth == 1 ? 255 * wanted : wanted);
+    }
+    for (size_t c = 0; is_it && c < channels; ++c) whole.pixels[at + c] = 255;
+  }
+}
+
+TEST_P(EachPngKind, TransparentColoursBecomeWhite) {
+  RandomStream random({7, 0, static_cast<uint64_t>(GetParam().color * 20 + GetParam().bit_depth)},
+                      0);
+  OnWhiteDecoder decoder;
+  for (int round = 0; round < testing::Effort(40); ++round) {
+    PngOptions options = Options();
+    options.width = 1 + static_cast<int>(random.Below(60));
+    options.height = 1 + static_cast<int>(random.Below(60));
+    options.interlaced = random.Below(2) == 0;
+    options.seed = random.Below(1 << 30);
+    const std::vector<uint8_t> plain = MakePng(options);
+    WholeImage whole = DecodeWholePng(plain).value();
+    const std::span first = std::span(whole.pixels).first(options.color == 0 ? 1 : 3);
+    std::vector<uint8_t> transparency = TransparentColour(first);
+    if (options.color == 3) {
+      transparency.resize(1 + random.Below(uint64_t{1} << options.bit_depth));
+      for (uint8_t& alpha : transparency) alpha = static_cast<uint8_t>(random.Below(256));
+    } else if (options.bit_depth == 1) {
+      transparency[1] = static_cast<uint8_t>(random.Below(2));
+    }
+    const std::vector<uint8_t> png =
+        Padded(testing::WithChunk(plain, "IDAT", testing::PngChunk("tRNS", transparency)));
+    const ImageInfo info = decoder.Open(testing::Unpadded(png)).value();
+    EXPECT_EQ(info.transparent, options.bit_depth == 16 && options.color < 4);
+    if (options.bit_depth <= 8 && options.color < 4) {
+      PutOnWhite(options, png, transparency, whole);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const Rect region = RandomRegion(whole.size, random);
+      ASSERT_EQ(Compare(decoder, png, region, whole), "")
+          << options.width << " × " << options.height;
+    }
+    // The next image, opened otherwise, is not put onto white.
+    ASSERT_EQ(Compare(decoder.png, png, {}, DecodeWholePng(plain).value()), "");
+  }
+}
+
+TEST(PngOnWhite, DamagedTransparencyIsNotUsed) {
+  for (const int color : {0, 2, 3}) {
+    const std::vector<uint8_t> plain = MakePng({.width = 9, .height = 7, .color = color});
+    const size_t least = color == 0 ? 2 : color == 2 ? 6 : 1;
+    std::vector<uint8_t> content(least - 1, 1), whole(least, 1);
+    std::vector<uint8_t> short_one = testing::PngChunk("tRNS", content);
+    std::vector<uint8_t> damaged = testing::PngChunk("tRNS", whole);
+    damaged.back() ^= 1;
+    for (const std::vector<uint8_t>& chunk : {short_one, damaged}) {
+      const std::vector<uint8_t> png = Padded(testing::WithChunk(plain, "IDAT", chunk));
+      OnWhiteDecoder decoder;
+      EXPECT_TRUE(decoder.Open(testing::Unpadded(png)).value().transparent) << color;
+      EXPECT_EQ(Compare(decoder, png, {}, DecodeWholePng(plain).value()), "");
+    }
   }
 }
 
