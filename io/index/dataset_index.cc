@@ -4,6 +4,7 @@
 #include <new>
 #include <optional>
 
+#include "core/batch/image.h"
 #include "core/memory/buffer.h"
 #include "core/result/try.h"
 #include "io/index/image_list_sections.h"
@@ -22,9 +23,86 @@ constexpr SectionFileKind kIndexFile = {.magic = dataset_index::kMagic,
                                         .other_version = "Run `stoker index` again",
                                         .give = "Give the file that `stoker index` wrote"};
 
+// An index of any source, which SizedByHeaders writes.
+constexpr SectionFileKind kSizesFile = {
+    .magic = dataset_index::kMagic,
+    .version = dataset_index::kVersion,
+    .article = "an",
+    .name = "index",
+    .remake = "Remove the file: it is written again",
+    .other_version = "Remove the file: it is written again",
+    .give = "Give the index of this source, or a file that is not there yet"};
+
+bool IsSize(const ImageFacts& facts) {
+  const auto [least, most] = std::minmax(facts.width, facts.height);
+  return most == 0 || (least >= 1 && most <= kMaxSidePixels);
+}
+
+ImageFacts Unpacked(const Facts& facts) {
+  constexpr uint32_t kUnknown = ~uint32_t{0};
+  const bool in_exif = facts.orientation >= 1 && facts.orientation <= 8;
+  return {.file_bytes = facts.file_bytes == kUnknown ? 0 : facts.file_bytes,
+          .width = facts.width,
+          .height = facts.height,
+          .orientation = in_exif ? facts.orientation : uint8_t{1},
+          .format = facts.format};
+}
+
+Facts PackedFacts(const ImageFacts& facts, uint64_t record_end) {
+  constexpr uint64_t kUnknown = ~uint32_t{0};
+  const uint64_t bytes = facts.file_bytes == 0 ? kUnknown : std::min(facts.file_bytes, kUnknown);
+  return {.record_end = record_end,
+          .file_bytes = static_cast<uint32_t>(bytes),
+          .width = facts.width,
+          .height = facts.height,
+          .orientation = facts.orientation,
+          .format = facts.format};
+}
+
 }  // namespace
 
+Result<DatasetIndex::AllFacts> DatasetIndex::ReadFacts(const std::string& path,
+                                                       uint64_t fingerprint, uint64_t images) {
+  try {
+    ASSIGN_OR_RETURN(const SectionFile file, SectionFile::Open(path, kSizesFile));
+    TRY(file.Require({sections::kFacts}));
+    if (file.fingerprint() != fingerprint ||
+        file.At(sections::kFacts).bytes / sizeof(Facts) != images) {
+      return Error{.code = Code::kFailedPrecondition,
+                   .cause = "this is the index of other samples",
+                   .file = path,
+                   .advice = kSizesFile.give};
+    }
+    std::vector<Facts> facts;
+    TRY(file.ReadColumn(
+        sections::kFacts, facts, [](uint64_t) { return true; }, [](size_t) { return true; }));
+    AllFacts all{.facts = std::vector<ImageFacts>(facts.size()),
+                 .alone = !file.Has(sections::kFolders)};
+    std::ranges::transform(facts, all.facts.begin(), &Unpacked);
+    if (!std::ranges::all_of(all.facts, &IsSize)) return file.Damaged("its sizes");
+    return all;
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kResourceExhausted, "out of memory for the index", path};
+  }
+}
+
+Status DatasetIndex::WriteFacts(SectionFileWriter file, uint64_t fingerprint,
+                                std::span<const ImageFacts> facts) {
+  std::vector<Facts> packed;
+  packed.reserve(facts.size());
+  for (const ImageFacts& each : facts) packed.push_back(PackedFacts(each, 0));
+  TRY(file.Add(sections::kFacts, sections::ColumnBytes(packed)));
+  TRY(file.Commit(kSizesFile, fingerprint));
+  return {};
+}
+
 Status DatasetIndex::ReadSections() {
+  if (file_->Has(sections::kFacts) && !file_->Has(sections::kFolders)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "this index has the sizes of a source that is not a folder",
+                 .file = path(),
+                 .advice = "Give the file that `stoker index` wrote"};
+  }
   TRY(file_->Require({sections::kCropIndexes, sections::kFacts, sections::kSkipped}));
   TRY(ReadImageList(*file_, list_));
   TRY(file_->ReadColumn(
@@ -55,16 +133,7 @@ Result<DatasetIndex> DatasetIndex::Open(const std::string& path) {
   }
 }
 
-ImageFacts DatasetIndex::FactsOf(uint32_t image) const {
-  constexpr uint32_t kUnknown = ~uint32_t{0};
-  const Facts& facts = facts_[image];
-  const bool in_exif = facts.orientation >= 1 && facts.orientation <= 8;
-  return {.file_bytes = facts.file_bytes == kUnknown ? 0 : facts.file_bytes,
-          .width = facts.width,
-          .height = facts.height,
-          .orientation = in_exif ? facts.orientation : uint8_t{1},
-          .format = facts.format};
-}
+ImageFacts DatasetIndex::FactsOf(uint32_t image) const { return Unpacked(facts_[image]); }
 
 // Checked here and not when opening, because it costs nothing.
 DatasetIndex::Record DatasetIndex::RecordOf(uint32_t image) const {
@@ -90,15 +159,8 @@ Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {
 }
 
 Status DatasetIndexWriter::Add(const ImageFacts& facts, std::span<const uint8_t> record) {
-  constexpr uint64_t kUnknown = ~uint32_t{0};
-  const uint64_t bytes = facts.file_bytes == 0 ? kUnknown : std::min(facts.file_bytes, kUnknown);
   record_bytes_ += record.size();
-  facts_.push_back({.record_end = record_bytes_,
-                    .file_bytes = static_cast<uint32_t>(bytes),
-                    .width = facts.width,
-                    .height = facts.height,
-                    .orientation = facts.orientation,
-                    .format = facts.format});
+  facts_.push_back(PackedFacts(facts, record_bytes_));
   return file_.Write(record);
 }
 

@@ -34,6 +34,17 @@ class DatasetIndex {
   // changed since they were written; Unimplemented for another version; ResourceExhausted.
   static Result<DatasetIndex> Open(const std::string& path);
 
+  // Reads the facts alone, of an index of any source: of a folder's too. `fingerprint`, `images`:
+  // the source's. FailedPrecondition if it is the index of another source; otherwise as Open.
+  struct AllFacts {
+    std::vector<ImageFacts> facts;  // sides are 1 to kMaxSidePixels; or both 0, which means unknown
+    bool alone = false;             // the file has nothing else
+  };
+  static Result<AllFacts> ReadFacts(const std::string& path, uint64_t fingerprint, uint64_t images);
+  // Writes an index that has facts alone. `file`: created for one section.
+  static Status WriteFacts(SectionFileWriter file, uint64_t fingerprint,
+                           std::span<const ImageFacts> facts);
+
   // At least one image. An image's file number is the `image` below.
   const ImageList& list() const { return list_; }
   ImageList TakeList() { return std::exchange(list_, {}); }

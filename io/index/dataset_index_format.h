@@ -1,5 +1,5 @@
-// The format of a folder's index, a file of sections (section_format.h): its version, and the facts
-// about each image.
+// The format of an index, a file of sections (section_format.h): its version, and the facts about
+// each image. The index of a folder has further sections; that of another source has kFacts alone.
 #pragma once
 
 #include <array>

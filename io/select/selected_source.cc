@@ -47,6 +47,19 @@ SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdLis
   max_objects_ = MostObjects();
 }
 
+SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source,
+                               std::vector<ImageFacts> facts, std::string warning)
+    : name_("sized"),
+      parts_{{.source = std::move(source)}},
+      calls_(first()->calls()),
+      max_objects_(first()->max_objects()),
+      has_records_(first()->has_records()),
+      facts_(std::move(facts)),
+      warning_(std::move(warning)) {
+  parts_.front().end = first()->size();
+  parts_.front().file_end = first()->files();
+}
+
 // Returns the most objects of a selected sample, which may be fewer than the source's.
 uint32_t SelectedSource::MostObjects() const {
   const auto found = std::ranges::find_if(fields(), &Field::is_of_objects);
@@ -102,7 +115,9 @@ ByteRange SelectedSource::RangeOfPiece(uint64_t id, size_t piece) const {
 
 bool SelectedSource::has_row_ranges(uint64_t id) const {
   const Location at = Find(id);
-  return at.source().has_row_ranges(at.id);
+  // Rows are those of the height that the source itself knows.
+  const bool may_have = facts_.empty() || at.source().FactsOf(at.id).height != 0;
+  return may_have && at.source().has_row_ranges(at.id);
 }
 
 ByteRange SelectedSource::RangeOfRows(uint64_t id, int top, int bottom) const {
@@ -167,7 +182,8 @@ void SelectedSource::NameOfPiece(uint64_t id, size_t piece, std::string& name) c
 
 ImageFacts SelectedSource::FactsOf(uint64_t id) const {
   const Location at = Find(id);
-  return at.source().FactsOf(at.id);
+  const ImageFacts known = at.source().FactsOf(at.id);
+  return facts_.empty() || known.width != 0 ? known : facts_[id];
 }
 
 Status SelectedSource::CheckViewed(uint64_t id, ImageSize viewed) const {
@@ -182,7 +198,8 @@ std::string SelectedSource::Warning() const {
     if (!all.empty() && !warning.empty()) all += "; and ";
     all += warning;
   }
-  return all;
+  if (!all.empty() && !warning_.empty()) all += "; and ";
+  return all + warning_;
 }
 
 SkippedFiles SelectedSource::Skipped() const {
@@ -200,10 +217,12 @@ uint64_t SelectedSource::memory_bytes() const {
   for (const Part& part : parts_) bytes += part.source->memory_bytes();
   if (objects_) bytes += objects_->memory_bytes();
   if (ids_) bytes += ids_->memory_bytes();
+  bytes += facts_.capacity() * sizeof(ImageFacts) + warning_.capacity();
   return bytes + (order_ ? order_->memory_bytes() : 0);
 }
 
 uint64_t SelectedSource::Fingerprint() const {
+  if (!facts_.empty()) return first()->Fingerprint();  // the samples are the same
   uint64_t all = ids_ ? ids_hash_ : Hash64(name_, order_ ? order_->Hash() : 0);
   for (const Part& part : parts_) {
     const uint64_t theirs = part.source->Fingerprint();

@@ -28,6 +28,11 @@ class SelectedSource final : public SampleSource {
   // Some of the samples of one source. Precondition: `ids` are ids of samples of `source`.
   SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids);
 
+  // All samples of one source, with facts about the images of which it knows no size. `warning`:
+  // follows the source's. Precondition: `facts` has one for each sample.
+  SelectedSource(std::shared_ptr<const SampleSource> source, std::vector<ImageFacts> facts,
+                 std::string warning);
+
   // The given ids, or null if all samples of the sources are selected.
   const IdList* ids() const { return ids_ ? &*ids_ : nullptr; }
   const std::shared_ptr<const SampleSource>& first() const { return parts_.front().source; }
@@ -98,6 +103,8 @@ class SelectedSource final : public SampleSource {
   const std::shared_ptr<const SampleOrder> order_;  // null if each sample occurs once
   const std::optional<IdList> ids_;
   const uint64_t ids_hash_ = 0;
+  const std::vector<ImageFacts> facts_;  // empty if they are the sources'
+  const std::string warning_;
 };
 
 }  // namespace stoker

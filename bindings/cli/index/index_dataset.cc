@@ -16,11 +16,11 @@
 #include <thread>
 #include <utility>
 
-#include "bindings/cli/image_facts.h"
 #include "core/result/try.h"
 #include "core/system/file_kind.h"
 #include "core/system/file_stamp.h"
 #include "core/system/start_thread.h"
+#include "engine/arrays/image_facts.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/list_images.h"
 #include "io/index/dataset_index.h"

@@ -6,12 +6,12 @@
 #include <mutex>
 #include <utility>
 
-#include "bindings/cli/image_facts.h"
 #include "core/hash/crc32c.h"
 #include "core/memory/buffer.h"
 #include "core/memory/memory_budget.h"
 #include "core/result/try.h"
 #include "core/system/file_stamp.h"
+#include "engine/arrays/image_facts.h"
 #include "io/folder/list_images.h"
 #include "io/readers/plain_read.h"
 #include "transforms/decode/format.h"

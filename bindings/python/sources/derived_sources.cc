@@ -12,11 +12,15 @@
 #include <vector>
 
 #include "bindings/python/errors.h"
+#include "bindings/python/held_input.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "core/result/try.h"
+#include "engine/arrays/sized_by_headers.h"
 #include "io/select/clips.h"
 #include "io/select/combine.h"
 #include "io/select/sample_order.h"
+#include "io/select/sized.h"
 #include "io/select/subset.h"
 #include "io/select/weighted.h"
 #include "io/source/source.h"
@@ -110,6 +114,35 @@ SourceHandle MakeClips(const std::vector<std::pair<std::string, SourceHandle>>& 
   });
 }
 
+// `sizes`: (samples, 2), height and width of each.
+SourceHandle MakeSized(const SourceHandle& source, const Numbers<int32_t>& sizes) {
+  std::vector<ImageSize> all(static_cast<size_t>(sizes.size()) / 2);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i] = {.width = sizes.data()[2 * i + 1], .height = sizes.data()[2 * i]};
+  }
+  return HandleOf([&] { return Sized(source.source, all); });
+}
+
+SourceHandle MakeSizedByFacts(const SourceHandle& source, const Numbers<ImageFacts>& facts) {
+  return HandleOf([&]() -> Result<std::shared_ptr<const SampleSource>> {
+    TRY(CheckSized(source.source.get()));
+    const std::span all = SpanOf(facts);
+    if (all.size() == source.source->size()) {
+      return SizedByFacts(source.source, {all.begin(), all.end()}, "");
+    }
+    return Error{Code::kInvalidArgument, "the facts are those of other samples"};
+  });
+}
+
+SourceHandle MakeSizedByHeaders(const SourceHandle& source, const std::string& index,
+                                const RuntimeHandle& runtime) {
+  KeptRuntime used;
+  auto made = used.Run<std::shared_ptr<const SampleSource>>(runtime, [&](Runtime& given) {
+    return SizedByHeaders(source.source, given, index, OnSignals());
+  });
+  return {.source = Value(std::move(made))};
+}
+
 }  // namespace
 
 void AddDerivedSources(py::module_& module) {
@@ -122,6 +155,10 @@ void AddDerivedSources(py::module_& module) {
   module.def("repeated", &MakeRepeated, py::arg("source"), py::arg("times"), py::arg("samples"));
   module.def("clips", &MakeClips, py::arg("cameras"), py::arg("by"), py::arg("frames"),
              py::arg("stride"), py::arg("step"));
+  module.def("sized", &MakeSized, py::arg("source"), py::arg("sizes"));
+  module.def("sized_by_facts", &MakeSizedByFacts, py::arg("source"), py::arg("facts"));
+  module.def("sized_by_headers", &MakeSizedByHeaders, py::arg("source"), py::arg("index"),
+             py::arg("runtime"));
   module.def("check_no_order", &CheckNoOrderOf, py::arg("what"), py::arg("source"));
   module.def("check_split", &CheckSplitOf, py::arg("source"), py::arg("fraction"));
   module.def("split", &MakeSplit, py::arg("source"), py::arg("fraction"), py::arg("seed"),

@@ -431,9 +431,19 @@ py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
                 : py::make_tuple(facts.height, facts.width);
 }
 
+// Returns what is known about the image of each sample.
+py::array_t<ImageFacts> FactsIn(const SourceHandle& self) {
+  py::array_t<ImageFacts> facts(static_cast<py::ssize_t>(self.source->size()));
+  for (uint64_t id = 0; id < self.source->size(); ++id) {
+    facts.mutable_data()[id] = self.source->FactsOf(id);
+  }
+  return facts;
+}
+
 }  // namespace
 
 void AddSources(py::module_& module) {
+  PYBIND11_NUMPY_DTYPE(ImageFacts, file_bytes, width, height, orientation, format);
   py::class_<SourceHandle>(module, "Source")
       .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
       .def_property_readonly("names",
@@ -490,7 +500,8 @@ void AddSources(py::module_& module) {
       .def_property_readonly("labels_in_memory", &HasLabelsInMemory)
       .def("row", &RowOf, py::arg("sample"))
       .def_property_readonly("given_paths", &GivenPathsTo)
-      .def("image_size", &ImageSizeOf, py::arg("sample"));
+      .def("image_size", &ImageSizeOf, py::arg("sample"))
+      .def_property_readonly("facts", &FactsIn);
   module.def("open_source", &Open, py::arg("kind"), py::arg("arguments"), py::arg("threads"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
   module.def("manifest_roles", &ManifestRolesOf, py::arg("path"), py::arg("names"),

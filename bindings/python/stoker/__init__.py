@@ -42,7 +42,7 @@ from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
-from stoker._derived import clips, combine
+from stoker._derived import clips, combine, sized
 from stoker._device_loader import DeviceLoader, SplitLoader
 from stoker._errors import (
     CacheWarning,
@@ -128,6 +128,7 @@ __all__ = [
     "decode_images",
     "processor",
     "show",
+    "sized",
     "unpadded",
     *_annotations.__all__,
     *_arrow.__all__,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import uuid
 import warnings
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,8 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
-from stoker._sources import Source
+from stoker._runtime import Runtime
+from stoker._sources import Source, _absolute
 
 
 class Derived(Source):
@@ -91,6 +93,17 @@ class _Weighted(Derived):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _weighted_same, (self._of, self._of._native.fingerprint, *self._choice)
+
+
+class _Sized(Derived):
+    """A source with facts about its images, which pickling keeps."""
+
+    def __init__(self, source: Source, native: _stoker.Source) -> None:
+        super().__init__(native, f"stoker.sized({source!r})", [source])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        (source,) = self._parts
+        return _sized_same, (source, source._native.fingerprint, self._native.facts)
 
 
 def _chosen_of_same(source: Source, fingerprint: str, ids: npt.NDArray[Any], text: str) -> Source:
@@ -211,6 +224,84 @@ def clips(
     if made._native.warning != "; and ".join(filter(None, theirs)):
         warnings.warn(made._native.warning, stacklevel=2)
     return made
+
+
+def sized(
+    source: Source,
+    sizes: Any = None,
+    *,
+    index: str | os.PathLike[Any] | None = None,
+    runtime: Runtime | None = None,
+) -> Source:
+    """The same samples, with the size of each image: `image_size`. Samples have one encoded image.
+
+        source = stoker.sized(stoker.tar("shards/{000..127}.tar"), index="sizes")
+        source.image_size(0)  # (height, width)
+        known = source.subset(np.setdiff1d(np.arange(len(source)), source.unsized))
+
+    Where the source knows sizes itself, by `stoker index` or `stoker pack`, these are used. Of the other
+    images the headers are read, on all threads of the Runtime and without the GIL: the first 64 KiB of most
+    images, all of other files and of TFRecords. `parquet` and `from_dataset` are asked for each sample, on
+    their own threads. Images whose header cannot be read have no known size, with a warning that counts
+    them; `unsized` lists them. Pickling keeps the sizes, 24 bytes a sample, and nothing is read again.
+
+    Args:
+        source: any but arrays, those with several images a sample, and those with an order, as `weighted`
+            makes one, which comes after sizes.
+        sizes: (samples, 2) integers: the height and width of each image as stored, as columns of a table may
+            have them; nothing is read then. EXIF tags are not known, so these images must not be turned by
+            90°. None: headers are read.
+        index: a file that keeps the sizes. It is written if it is not there, and otherwise read; then only
+            the headers of up to 8 samples are compared with it, and unknown sizes are read again. The file
+            that `stoker index` wrote is read, too. None: headers are read each time.
+        runtime: the Runtime whose workers read; None means the default one.
+
+    Returns:
+        A source with the same samples, files, columns, fingerprint and states.
+
+    Raises:
+        ValueError: a wrong number of sizes; a side that is not 1 to 65535; a size other than the source
+            knows; a source that has no such samples, or an order; `index` is another kind of file.
+        FailedPreconditionError: `index` is the index of other samples, or a header differs from it.
+        DataLossError, UnimplementedError: `index` is damaged, or of another version.
+        Error: `index` cannot be read or written; nothing else is read then.
+        TypeError: naming the argument.
+    """
+    if not isinstance(source, Source):
+        raise TypeError(f"source must be a Source, not {source!r:.80}")
+    if sizes is not None and (index is not None or runtime is not None):
+        raise InvalidArgumentError("index and runtime are for reading headers; sizes are given")
+    if runtime is not None and not isinstance(runtime, Runtime):
+        raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
+    if sizes is not None:
+        return _Sized(source, _stoker.sized(source._native, _sizes(sizes)))
+    path = b"" if index is None else _absolute("index", index)
+    used = _stoker.Runtime() if runtime is None else runtime._native
+    made = _Sized(source, _stoker.sized_by_headers(source._native, path, used))
+    theirs = source._native.warning
+    if made._native.warning != theirs:
+        warnings.warn(made._native.warning.removeprefix(theirs).removeprefix("; and "), stacklevel=2)
+    return made
+
+
+def _sized_same(source: Source, fingerprint: str, facts: npt.NDArray[Any]) -> Source:
+    """For pickle."""
+    source = _same(source, fingerprint)
+    return _Sized(source, _stoker.sized_by_facts(source._native, facts))
+
+
+def _sizes(sizes: Any) -> npt.NDArray[np.int32]:
+    """Returns a copy of sizes, which does not change with the program's array."""
+    given = np.asarray(sizes)
+    if given.dtype.kind not in "iu":
+        raise TypeError(f"sizes must be integers, (samples, 2), not an array of {given.dtype}")
+    if given.ndim != 2 or given.shape[1] != 2:
+        raise InvalidArgumentError(f"sizes must have the shape (samples, 2), not {given.shape}")
+    if given.size and max(given.max(), -int(given.min())) > np.iinfo(np.int32).max:
+        raise InvalidArgumentError(
+            f"sizes are {given.min()} to {given.max()}; sides are 1 to {_checks.MOST_PIXELS}"
+        )
+    return given.astype(np.int32)
 
 
 def _clips(source: Source | Mapping[str, Source], by: str | None, numbers: dict[str, int]) -> Source:

@@ -13,7 +13,7 @@ __all__ = ["Packed", "packed"]
 
 
 class Packed(_Opened):
-    """The source that `packed` returns. It knows names and sizes."""
+    """The source that `packed` returns. It knows the names of photographs."""
 
     def name(self, sample: int) -> str:
         """The path of a photograph below the folder that was packed; `path` is its shard.
@@ -22,16 +22,6 @@ class Packed(_Opened):
             IndexError: there is no such sample.
         """
         return os.fsdecode(self._native.name(self._number(sample)))
-
-    def image_size(self, sample: int) -> tuple[int, int] | None:
-        """Height and width of a sample, turned as its EXIF tag says, as when it was packed.
-
-        Nothing is read. None: the file was damaged or of an unknown format.
-
-        Raises:
-            IndexError: there is no such sample.
-        """
-        return self._native.image_size(self._number(sample))
 
 
 def packed(

@@ -292,6 +292,11 @@ class Source:
         return _derived.repeated(self, times, samples)
 
     @property
+    def unsized(self) -> npt.NDArray[np.uint64]:
+        """The ids of the samples whose `image_size` is not known: a new array. Nothing is read."""
+        return np.flatnonzero(self._native.facts["width"] == 0).astype(np.uint64)
+
+    @property
     def _root(self) -> str | None:
         """The folder that the samples are listed from, if there is one."""
         return None
@@ -325,6 +330,17 @@ class Source:
         if not 0 <= frame < counts[at]:
             raise IndexError(f"frame is {frame}; the column has frames 0 to {counts[at] - 1}")
         return os.fsdecode(self._native.path(self._number(sample), sum(counts[:at]) + frame))
+
+    def image_size(self, sample: int) -> tuple[int, int] | None:
+        """Height and width of a sample's image, turned as its EXIF tag says; nothing is read.
+
+        It is the size when `stoker index` or `stoker pack` was run, or the one that `sized` knows. None:
+        nothing knows it, or the file was damaged or of an unknown format.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        return self._native.image_size(self._number(sample))
 
     def _number(self, sample: int) -> int:
         number = _checks.integer("sample", sample, -(2**128), 2**128)
@@ -413,22 +429,11 @@ def _add(given: dict[str, bytes], options: dict[str, tuple[Any, Any]]) -> str:
 
 
 class ImageFolder(_Opened):
-    """The source that `image_folder` returns. It knows sizes."""
+    """The source that `image_folder` returns."""
 
     @property
     def _root(self) -> str:
         return os.fsdecode(self._given["directory"])
-
-    def image_size(self, sample: int) -> tuple[int, int] | None:
-        """Height and width of a sample, turned as its EXIF tag says, from the folder's index.
-
-        No file is opened: this is the size when `stoker index` was run. None: there is no index, it does not
-        have the file, or the file was damaged or of an unknown format.
-
-        Raises:
-            IndexError: there is no such sample.
-        """
-        return self._native.image_size(self._number(sample))
 
 
 def image_folder(

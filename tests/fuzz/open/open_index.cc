@@ -1,10 +1,14 @@
 #include "tests/fuzz/open/open_index.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/batch/image.h"
 #include "core/memory/buffer.h"
+#include "io/files/section_format.h"
 #include "io/index/dataset_index.h"
 #include "io/source/source.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
@@ -50,6 +54,21 @@ void Visit(const DatasetIndex& index, size_t input) {
   }
 }
 
+// Returns the fingerprint and the number of facts that a file says it has.
+std::pair<uint64_t, uint64_t> WhatItIsFor(std::span<const uint8_t> file) {
+  sections::Header header;
+  if (file.size() < sizeof(header)) return {};
+  std::memcpy(&header, file.data(), sizeof(header));
+  file = file.subspan(sizeof(header));
+  sections::Section section;
+  for (uint32_t i = 0; i < header.sections && file.size() >= sizeof(section); ++i) {
+    std::memcpy(&section, file.data(), sizeof(section));
+    if (section.kind == sections::kFacts) break;
+    file = file.subspan(sizeof(section));
+  }
+  return {header.fingerprint, section.bytes / sizeof(dataset_index::Facts)};
+}
+
 }  // namespace
 
 bool IsIndexFile(std::span<const uint8_t> bytes) {
@@ -67,6 +86,18 @@ void OpenFuzzedIndex(std::span<const uint8_t> bytes) {
     Visit(*index, file.size());
   } else {
     Require(index.error().file == path, "errors name the file");
+  }
+  const auto [fingerprint, images] = WhatItIsFor(file);
+  const auto facts = DatasetIndex::ReadFacts(path, fingerprint, images);
+  if (!facts.ok()) {
+    Require(facts.error().file == path, "errors name the file");
+    return;
+  }
+  Require(facts->facts.size() == images, "facts of each image");
+  Require(!index.ok() || !facts->alone, "an index of a folder has more");
+  for (const ImageFacts& each : facts->facts) {
+    const auto [least, most] = std::minmax(each.width, each.height);
+    Require(most == 0 || (least >= 1 && most <= kMaxSidePixels), "sides are in range");
   }
 }
 

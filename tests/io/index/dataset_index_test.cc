@@ -41,7 +41,7 @@ ImageList ListOf(const std::vector<int>& counts) {
 
 ImageFacts FactsOfImage(uint32_t i) {
   return {.file_bytes = 1000 + i,
-          .width = 3 * i,
+          .width = 1 + 3 * i,
           .height = 7,
           .orientation = static_cast<uint8_t>(1 + i % 8),
           .format = 1};
@@ -57,6 +57,10 @@ class DatasetIndexTest : public ::testing::Test {
   }
   ~DatasetIndexTest() override { fs::remove_all(folder_); }
 
+  void WriteFacts(const std::vector<ImageFacts>& facts) const {
+    auto file = SectionFileWriter::Create(path_, 1).value();
+    ASSERT_TRUE(DatasetIndex::WriteFacts(std::move(file), 77, facts).ok());
+  }
   static void AddAll(DatasetIndexWriter& writer, const ImageList& list) {
     for (uint32_t i = 0; i < list.files.size(); ++i) {
       ASSERT_TRUE(writer.Add(FactsOfImage(i), RecordOfImage(i)).ok());
@@ -165,6 +169,57 @@ TEST_F(DatasetIndexTest, UnknownAndHugeFileSizesReadBackAsUnknown) {
   EXPECT_EQ(index.FactsOf(0), ImageFacts());
   EXPECT_EQ(index.FactsOf(1).file_bytes, most - 1);
   EXPECT_EQ(index.FactsOf(2), ImageFacts());
+}
+
+TEST_F(DatasetIndexTest, FactsAreReadAloneFromAnyIndex) {
+  const ImageList list = Write({700, 300});
+  const auto of_folder = DatasetIndex::ReadFacts(path_, list.Fingerprint(), 1000).value();
+  ASSERT_EQ(of_folder.facts.size(), 1000u);
+  EXPECT_FALSE(of_folder.alone);
+  for (uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(of_folder.facts[i], FactsOfImage(i));
+
+  const std::vector<ImageFacts> facts(of_folder.facts.begin(), of_folder.facts.begin() + 40);
+  WriteFacts(facts);
+  const auto alone = DatasetIndex::ReadFacts(path_, 77, 40).value();
+  EXPECT_EQ(alone.facts, facts);
+  EXPECT_TRUE(alone.alone);
+  EXPECT_EQ(OpenError(), Code::kInvalidArgument) << "it has no list";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(DatasetIndexTest, FactsOfOtherSamplesOrDamagedOnesAreRefused) {
+  const auto error_of = [&](uint64_t fingerprint, uint64_t images) {
+    const auto facts = DatasetIndex::ReadFacts(path_, fingerprint, images);
+    EXPECT_FALSE(facts.ok());
+    if (facts.ok()) return Code::kCancelled;
+    EXPECT_EQ(facts.error().file, path_);
+    const bool is_image_index = facts.error().advice.find("stoker index") != std::string::npos;
+    EXPECT_FALSE(is_image_index) << facts.error().advice;
+    return facts.error().code;
+  };
+  EXPECT_EQ(error_of(77, 40), Code::kNotFound);
+  WriteFacts(std::vector<ImageFacts>(40));
+  EXPECT_EQ(error_of(78, 40), Code::kFailedPrecondition);
+  for (const uint64_t images : {uint64_t{0}, uint64_t{39}, uint64_t{41}, ~uint64_t{0}}) {
+    EXPECT_EQ(error_of(77, images), Code::kFailedPrecondition);
+  }
+  const Bytes sound = Read();
+  for (size_t i = 0; i < sound.size(); ++i) {
+    Bytes damaged = sound;
+    damaged[i] ^= 0x20;
+    Replace(damaged);
+    EXPECT_NE(error_of(77, 40), Code::kCancelled) << "byte " << i;
+    damaged.resize(i);
+    Replace(damaged);
+    EXPECT_NE(error_of(77, 40), Code::kCancelled) << i << " bytes";
+  }
+  for (const auto& [width, height] : {std::pair{0u, 1u}, {1u, 0u}, {65536u, 1u}, {1u, ~0u}}) {
+    std::vector<ImageFacts> facts(40);
+    facts[39].width = width;
+    facts[39].height = height;
+    WriteFacts(facts);
+    EXPECT_EQ(error_of(77, 40), Code::kDataLoss) << width << " " << height;
+  }
 }
 
 TEST_F(DatasetIndexTest, AnUnfinishedWriterKeepsTheOldIndex) {

@@ -33,6 +33,7 @@
 #include "io/ranges/path_source.h"
 #include "io/select/clips.h"
 #include "io/select/combine.h"
+#include "io/select/sized.h"
 #include "io/select/subset.h"
 #include "io/select/weighted.h"
 #include "io/source/source.h"
@@ -705,6 +706,13 @@ INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
 
 // ---- Sources made from others
 
+Case SizedCase(const char* name, const Case& of) {
+  const auto sized = [](const Source& source) {
+    return Sized(source, std::vector<ImageSize>(source->size(), ImageSize{640, 480})).value();
+  };
+  return {name, [=] { return sized(of.open()); }, [=] { return sized(of.other()); }};
+}
+
 // Samples of another case, some of them twice.
 Case SubsetOf(const char* name, const Case& of) {
   const auto choose = [](const Source& source) {
@@ -784,7 +792,9 @@ TEST(SampleSource, ARecordIsNotTakenForTheImageOfAFurtherPiece) {
 
 INSTANTIATE_TEST_SUITE_P(
     Derived, SourceContract,
-    ::testing::Values(SubsetOf("subset_of_folder", NestedFolder()),
+    ::testing::Values(SizedCase("sized_folder", NestedFolder()),
+                      SizedCase("sized_files", FilesWithColumns()),
+                      SubsetOf("subset_of_folder", NestedFolder()),
                       SubsetOf("subset_of_files", FilesWithColumns()),
                       SubsetOf("subset_of_masks", MasksCase()),
                       CombinationOf("combined_masks", {MasksCase(), MasksCase()}),

@@ -1,4 +1,4 @@
-#include "bindings/cli/image_facts.h"
+#include "engine/arrays/image_facts.h"
 
 #include "transforms/decode/format.h"
 
@@ -21,14 +21,18 @@ static_assert(static_cast<int>(ImageFormat::kPackedPng) == 21);
 
 }  // namespace
 
+ImageFacts FactsOf(const ImageInfo& info, std::span<const uint8_t> bytes) {
+  return {.file_bytes = bytes.size(),
+          .width = static_cast<uint32_t>(info.size.width),
+          .height = static_cast<uint32_t>(info.size.height),
+          .orientation = static_cast<uint8_t>(info.orientation),
+          .format = static_cast<uint8_t>(SniffFormat(bytes))};
+}
+
 ImageFacts FactsOfFile(std::span<const uint8_t> file, ImageDecoder& decoder) {
-  ImageFacts facts{.file_bytes = file.size(), .format = static_cast<uint8_t>(SniffFormat(file))};
-  if (const Result<ImageInfo> info = decoder.Open(file); info.ok()) {
-    facts.width = static_cast<uint32_t>(info->size.width);
-    facts.height = static_cast<uint32_t>(info->size.height);
-    facts.orientation = static_cast<uint8_t>(info->orientation);
-  }
-  return facts;
+  const Result<ImageInfo> info = decoder.Open(file);
+  if (info.ok()) return FactsOf(*info, file);
+  return {.file_bytes = file.size(), .format = static_cast<uint8_t>(SniffFormat(file))};
 }
 
 }  // namespace stoker
