@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/c/c_calls.h"
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
 #include "core/result/try.h"
@@ -31,12 +32,12 @@ using stoker::Loader;
 using stoker::Registry;
 using stoker::Result;
 using stoker::Status;
+using stoker::c::DTypeOf;
+using stoker::c::Fill;
+using stoker::c::InterruptOf;
+using stoker::c::NoMemory;
+using stoker::c::Run;
 
-struct stoker_error {
-  int32_t code;
-  std::string message;
-  const char* fixed = nullptr;  // replaces `message`, which needs memory
-};
 struct stoker_dataset {
   std::shared_ptr<Loader> loader;
   std::string warning;
@@ -71,84 +72,6 @@ struct stoker_owner {
 };
 
 namespace {
-
-int32_t CodeOf(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-      return STOKER_INVALID_ARGUMENT;
-    case Code::kNotFound:
-      return STOKER_NOT_FOUND;
-    case Code::kPermissionDenied:
-      return STOKER_PERMISSION_DENIED;
-    case Code::kDataLoss:
-      return STOKER_DATA_LOSS;
-    case Code::kResourceExhausted:
-      return STOKER_RESOURCE_EXHAUSTED;
-    case Code::kFailedPrecondition:
-      return STOKER_FAILED_PRECONDITION;
-    case Code::kUnimplemented:
-      return STOKER_UNIMPLEMENTED;
-    case Code::kCancelled:
-      return STOKER_CANCELLED;
-    case Code::kUnavailable:
-      return STOKER_UNAVAILABLE;
-  }
-  return STOKER_INTERNAL;
-}
-
-// Both lists have the same order.
-static_assert(static_cast<int>(DType::kBool) == STOKER_BOOL &&
-              static_cast<int>(DType::kI64) == STOKER_I64 &&
-              static_cast<int>(DType::kF64) == STOKER_F64 &&
-              static_cast<int>(DType::kString) == STOKER_STRING &&
-              static_cast<int>(DType::kBytes) == STOKER_BYTES);
-int32_t DTypeOf(DType dtype) { return static_cast<int32_t>(dtype); }
-
-// Needs no memory and is never destroyed; error_free ignores it.
-stoker_error* NoMemory() {
-  alignas(stoker_error) static unsigned char storage[sizeof(stoker_error)];
-  static auto* const error =
-      new (storage) stoker_error{STOKER_RESOURCE_EXHAUSTED, {}, "no memory is left."};
-  return error;
-}
-
-stoker_error* Failed(const Error& error) {
-  return new stoker_error{CodeOf(error.code), error.Message(), nullptr};
-}
-
-stoker_error* Unexpected(const char* what) noexcept {
-  try {
-    return new stoker_error{STOKER_INTERNAL, what, nullptr};
-  } catch (const std::bad_alloc&) {
-    return NoMemory();
-  }
-}
-
-// Runs a function that may throw or return an Error, and converts both into a stoker_error.
-template <typename Body>
-stoker_error* Run(const Body& body) noexcept {
-  try {
-    Status status = body();
-    return status.ok() ? nullptr : Failed(status.error());
-  } catch (const std::bad_alloc&) {
-    return NoMemory();
-  } catch (const std::exception& e) {
-    return Unexpected(e.what());
-  }
-}
-
-// Fills the members of a caller's struct that its version has.
-template <typename Struct>
-void Fill(Struct* theirs, Struct ours) {
-  const uint64_t known = std::min<uint64_t>(theirs->struct_size, sizeof(Struct));
-  ours.struct_size = theirs->struct_size;
-  std::memcpy(theirs, &ours, known);
-}
-
-stoker::Interrupt InterruptOf(const stoker_interrupt* interrupt) {
-  if (interrupt == nullptr || interrupt->asked == nullptr) return {};
-  return [asked = interrupt->asked, context = interrupt->context] { return asked(context) != 0; };
-}
 
 bool Pins(const Loader& loader) { return loader.options().pinned_for != nullptr; }
 
@@ -521,6 +444,11 @@ constexpr stoker_api kApi = {
     .batch_wait_on = BatchWaitOn,
     .cursor_take_back = CursorTakeBack,
     .epoch_restored = EpochRestored,
+    .processor_open = stoker::c::ProcessorOpen,
+    .processor_free = stoker::c::ProcessorFree,
+    .processor_plan = stoker::c::ProcessorPlan,
+    .processor_shape = stoker::c::ProcessorShape,
+    .processor_run = stoker::c::ProcessorRun,
 };
 
 }  // namespace

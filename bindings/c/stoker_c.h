@@ -3,9 +3,10 @@
  *
  * A plugin links to nothing of stoker. The program that loads it passes the table of the libstoker
  * that the process has loaded already: a process has one, so that a loader's statistics count the
- * batches that a plugin takes. A plugin first asks for `abi_version`. Structs begin with their
- * size, which the caller sets; the library fills no field beyond it, and new fields are added at
- * the end. New functions are added at the end of the table, whose size says which functions exist.
+ * batches that a plugin takes. A program that links to libstoker.so calls stoker_get_api. Both
+ * first ask for `abi_version`. Structs begin with their size, which the caller sets; the library
+ * fills no field beyond it, and new fields are added at the end. New functions are added at the end
+ * of the table, whose size says which functions exist.
  *
  * Threads: datasets, keys and owners may be used by any thread; a cursor and a batch by one at a
  * time. Strings are UTF-8, except for paths, which are bytes as the file system has them. No C++
@@ -155,6 +156,37 @@ typedef struct stoker_api {
   /* Returns 1 if a state in the middle of an epoch was restored into the loader, and waits for an
    * iteration to continue there; 0 otherwise. A cursor's first cursor_next would. */
   int32_t (*epoch_restored)(const char* key);
+
+  /* ---- image processors of Hugging Face, from encoded images to the rows that a vision model
+   * takes (docs/processors.md). Any thread may use a processor; calls do not wait for each other.
+   * Several images are processed on the workers of the process' default Runtime, a single one on
+   * the calling thread, which no interrupt ends. All structs of an array have the struct_size of
+   * the first one, a multiple of 8; the others' may be 0. ---- */
+
+  /* Makes a processor from the text of a preprocessor_config.json. NULL `options` are all
+   * defaults. INVALID_ARGUMENT names the key or the option. */
+  stoker_error* (*processor_open)(const char* config, const stoker_processor_options* options,
+                                  stoker_processor** processor);
+  void (*processor_free)(stoker_processor* processor); /* after its last call has returned */
+
+  /* Computes what an image of this size becomes, turned as its EXIF tag says. Reads no pixels. */
+  stoker_error* (*processor_plan)(const stoker_processor* processor, int32_t height, int32_t width,
+                                  stoker_array_shape* shape, stoker_image_rows* image);
+
+  /* Computes the shape of the array of these images, from their headers if it depends on them. */
+  stoker_error* (*processor_shape)(const stoker_processor* processor, const stoker_encoded* images,
+                                   uint64_t count, const stoker_interrupt* interrupt,
+                                   stoker_array_shape* shape);
+
+  /* Writes the array of these images to `into`, in C order, of any alignment; its shape to `shape`;
+   * and the rows of each image to `rows`, `count` structs, or NULL. INVALID_ARGUMENT: the array has
+   * more than `bytes` bytes; nothing is written then. After other errors the content of `into` is
+   * unspecified. They name the file, or begin with "images[3]: ", for the first image that failed.
+   */
+  stoker_error* (*processor_run)(const stoker_processor* processor, const stoker_encoded* images,
+                                 uint64_t count, const stoker_interrupt* interrupt, void* into,
+                                 uint64_t bytes, stoker_array_shape* shape,
+                                 stoker_image_rows* rows);
 } stoker_api;
 
 /* Returns NULL if this libstoker does not support that version. */

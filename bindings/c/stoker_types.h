@@ -48,6 +48,7 @@ typedef struct stoker_dataset stoker_dataset; /* a loader: options, and its engi
 typedef struct stoker_cursor stoker_cursor;   /* one iteration: a position in the dataset */
 typedef struct stoker_batch stoker_batch;
 typedef struct stoker_owner stoker_owner; /* keeps the memory of one column valid */
+typedef struct stoker_processor stoker_processor;
 
 /* Called about every 50 ms by a call that waits, on its own thread, and by cursor_next once more
  * when the batch is there: any result but 0 ends the call with CANCELLED, and nothing is lost: the
@@ -113,6 +114,45 @@ typedef struct stoker_stats {
   uint64_t lent_bytes;
   uint64_t memory_used; /* working memory of all loaders that share the Runtime */
 } stoker_stats;
+
+/* A member that is 0 has its default. */
+typedef struct stoker_processor_options {
+  uint64_t struct_size;
+  int32_t dtype;  /* STOKER_F32 (the default), STOKER_F16, STOKER_BF16; or STOKER_U8, for a
+                     device that normalises */
+  int32_t pillow; /* 1: resample and round as the classes with Pil, not as torchvision's */
+  int32_t keep_orientation; /* 1: images are not turned as their EXIF tag says */
+  int32_t accept_truncated; /* 1: of JPEGs, as far as they go */
+  int32_t accept_16_bits;   /* 1: the upper 8 bits of images of 16 */
+  int32_t max_scans;        /* of a JPEG; default 200 */
+  int64_t max_pixels;       /* of an image; default 2^28 */
+  uint64_t memory_budget;   /* bytes of working memory for all calls, without the arrays; default as
+                               of a Runtime */
+  const char* overrides;    /* a JSON object whose keys replace the configuration's */
+} stoker_processor_options;
+
+/* An image file. The bytes must stay valid and unchanged during the call. */
+typedef struct stoker_encoded {
+  uint64_t struct_size;
+  const void* bytes;
+  uint64_t size;    /* of `bytes` */
+  const char* path; /* if it is not NULL, the file that is read instead of `bytes` */
+} stoker_encoded;
+
+typedef struct stoker_array_shape {
+  uint64_t struct_size;
+  int32_t dtype;
+  int32_t ndim;
+  int64_t dims[STOKER_MAX_DIMS]; /* as pixel_values of docs/processors.md */
+  uint64_t bytes;
+} stoker_array_shape;
+
+typedef struct stoker_image_rows {
+  uint64_t struct_size;
+  int32_t height, width;           /* of the image, as viewed */
+  int32_t grid_height, grid_width; /* patches, or tiles, of its first canvas */
+  int64_t rows;                    /* of all canvases, without padding */
+} stoker_image_rows;
 
 /* Receives spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode",
  * "stoker.mix", "stoker.pad", "stoker.wait". The result of `begin` is passed to `end`, on the same

@@ -42,6 +42,8 @@ class Processor::State {
 
   Result<ArrayShape> ShapeOf(std::span<const ImagePlan> images) const;
   Result<ProcessedImages> One(const EncodedInput& input, std::optional<std::span<uint8_t>> into);
+  Result<std::vector<ImagePlan>> PlanAll(std::span<const EncodedInput> inputs, Runtime& runtime,
+                                         const Interrupt& interrupt);
   Result<ProcessedImages> All(std::span<const EncodedInput> inputs, Runtime& runtime,
                               const Interrupt& interrupt, std::optional<std::span<uint8_t>> into);
 
@@ -195,22 +197,28 @@ Result<ProcessedImages> Processor::State::One(const EncodedInput& input,
   });
 }
 
+Result<std::vector<ImagePlan>> Processor::State::PlanAll(std::span<const EncodedInput> inputs,
+                                                         Runtime& runtime,
+                                                         const Interrupt& interrupt) {
+  if (inputs.empty()) return Error{Code::kInvalidArgument, "there are no images"};
+  TRY(runtime.CheckProcess());
+  const std::optional<ImagePlan> fixed = FixedPlan(options.recipe);
+  if (fixed) return std::vector<ImagePlan>(inputs.size(), *fixed);
+  std::vector<ImagePlan> plans(inputs.size());
+  TRY(ForEach(inputs.size(), runtime, interrupt, [&](Worker& worker, size_t image) -> Status {
+    ASSIGN_OR_RETURN(plans[image], worker.Open(inputs[image]));
+    return {};
+  }));
+  return plans;
+}
+
 Result<ProcessedImages> Processor::State::All(std::span<const EncodedInput> inputs,
                                               Runtime& runtime, const Interrupt& interrupt,
                                               std::optional<std::span<uint8_t>> into) {
-  TRY(runtime.CheckProcess());
   const size_t count = inputs.size();
-  ProcessedImages made;
-  made.images.resize(count);
   const std::optional<ImagePlan> fixed = FixedPlan(options.recipe);
-  if (fixed) {
-    std::ranges::fill(made.images, *fixed);
-  } else {
-    TRY(ForEach(count, runtime, interrupt, [&](Worker& worker, size_t image) -> Status {
-      ASSIGN_OR_RETURN(made.images[image], worker.Open(inputs[image]));
-      return {};
-    }));
-  }
+  ProcessedImages made;
+  ASSIGN_OR_RETURN(made.images, PlanAll(inputs, runtime, interrupt));
   ASSIGN_OR_RETURN(made.array.shape, ShapeOf(made.images));
   TRY(Allocate(into, made.array));
 
@@ -267,6 +275,12 @@ Result<ArrayShape> Processor::ShapeOf(std::span<const ImagePlan> images) const {
   return state_->ShapeOf(images);
 }
 
+Result<std::vector<ImagePlan>> Processor::PlanAll(std::span<const EncodedInput> inputs,
+                                                  Runtime& runtime,
+                                                  const Interrupt& interrupt) const {
+  return state_->PlanAll(inputs, runtime, interrupt);
+}
+
 Result<ProcessedImages> Processor::Process(const EncodedInput& input,
                                            std::optional<std::span<uint8_t>> into) const {
   return state_->One(input, into);
@@ -275,7 +289,6 @@ Result<ProcessedImages> Processor::Process(const EncodedInput& input,
 Result<ProcessedImages> Processor::ProcessAll(std::span<const EncodedInput> inputs,
                                               Runtime& runtime, const Interrupt& interrupt,
                                               std::optional<std::span<uint8_t>> into) const {
-  if (inputs.empty()) return Error{Code::kInvalidArgument, "there are no images"};
   return state_->All(inputs, runtime, interrupt, into);
 }
 

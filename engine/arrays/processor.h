@@ -66,6 +66,11 @@ class Processor {
   // in size; ResourceExhausted if its bytes do not fit an address space.
   Result<ArrayShape> ShapeOf(std::span<const ImagePlan> images) const;
 
+  // Plans images: reads their headers, on the workers of `runtime`, if rows depend on them;
+  // otherwise the plans are those of no particular image. Errors: as ProcessAll.
+  Result<std::vector<ImagePlan>> PlanAll(std::span<const EncodedInput> inputs, Runtime& runtime,
+                                         const Interrupt& interrupt = {}) const;
+
   // Processes an image on the calling thread. `into`: memory for the array, at least as long; none
   // means new memory. After an error its content is unspecified. Concurrent calls must not write
   // the same bytes.

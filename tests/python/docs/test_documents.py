@@ -42,7 +42,13 @@ from pages import BLOCKS, PAGES, ROOT, commands_of, look_up
 from snippets import ARROW, imports_of, installed, lacking, lacks, names_in, parsed, write_saved_dataset
 
 LANGUAGES = ("python", "sh", "console", "json", "cmake", "cpp", "text")
-REASONS = ("built by tests/install", "installs packages", "needs a GPU", "takes minutes")
+REASONS = (
+    "built by tests/install",
+    "installs packages",
+    "needs a GPU",
+    "takes minutes",
+    "tests/bindings/c makes these calls",
+)
 MOST_NOT_RUN = 15
 
 
