@@ -57,7 +57,8 @@ def test_what_a_script_has_made_lives_until_exit(script):
         "made = Made()\n"
         "atexit.register(print, 'exit')\n"
     )
-    assert forks.run(script(text)).stdout == "exit\nmade\n"
+    done = forks.run(script(text))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "exit\nmade\n", "")
 
 
 def test_a_timeout_says_what_was_printed(script):
