@@ -1,17 +1,26 @@
-"""Times image processors: stoker.processor next to those of transformers, in turns on one core.
+"""Times image processors: stoker.processor next to those of transformers, in turns.
 
-    python bench/processor.py PHOTOS [--rounds 7] [--images 20] [--side 1024] [--cores 0]
+    python bench/processor.py PHOTOS [--rounds 7] [--images 20] [--side 1024 | --page] [--cores 0]
+    python bench/processor.py PHOTOS --threads 1,2,4,8 --cores 0,1 [--seconds 4]
 
-The photographs of a folder are cropped to squares, resized to --side and stored as JPEGs. Each processor gets
-their bytes in memory, one image a call; transformers' begin with Pillow's decoding, and also run without it.
-Printed: milliseconds of CPU time for an image, and the time as a multiple of stoker's float32, of the same
-round: median (least - most).
+The photographs of a folder are cropped to squares, resized to --side and stored as JPEGs; with --page they
+are PNGs of 1,275 x 1,650 pixels instead, black text on white. Each processor gets their bytes in memory, one
+image a call; transformers' begin with Pillow's decoding, and also run without it. Printed: milliseconds of
+CPU time for an image, and the time as a multiple of stoker's float32, of the same round: median (least -
+most).
+
+--threads: that many threads of Python call one processor at the same time. Printed for each number: images
+per second; how much the interpreter's lock is held, by gilknocker if it is installed, which asks for the
+lock once a millisecond (about 1 % in an idle process, 80 % next to a loop in Python); and the largest memory
+of the process so far.
 """
 
 import argparse
 import io
 import os
+import resource
 import statistics
+import threading
 import time
 
 from in_turns import photographs
@@ -30,6 +39,27 @@ def squares(folder, count, side):
     for path in photographs(folder)[:count]:
         file = io.BytesIO()
         ImageOps.fit(Image.open(path).convert("RGB"), (side, side)).save(file, "JPEG", quality=90)
+        files.append(file.getvalue())
+    return files
+
+
+def pages(count):
+    """Returns PNGs of that many pages of text, 150 pixels an inch on letter paper."""
+    import random
+
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(size=18)
+    files = []
+    for number in range(count):
+        words = random.Random(number)
+        page = Image.new("RGB", (1275, 1650), "white")
+        draw = ImageDraw.Draw(page)
+        for y in range(110, 1540, 26):
+            line = " ".join("".join(words.choices("etaoinshrdlu", k=words.randint(2, 9))) for _ in range(17))
+            draw.text((120, y), line, "black", font)
+        file = io.BytesIO()
+        page.save(file, "PNG")
         files.append(file.getvalue())
     return files
 
@@ -71,36 +101,98 @@ def made(config, files):
     return runs
 
 
+def in_turns(config, files, rounds):
+    """Prints the CPU time of each processor."""
+    runs = made(config, files)
+    taken = {name: [] for name in runs}
+    for turn in range(rounds + 1):  # the first is a warm-up
+        names = list(runs)
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            process, inputs = runs[name]
+            before = time.process_time()
+            for each in inputs:
+                process(each)
+            taken[name].append((time.process_time() - before) / len(inputs) * 1e3)
+    for name, times in taken.items():
+        times, base = times[1:], taken["stoker"][1:]
+        ratios = [time / of for time, of in zip(times, base)]
+        spread = [
+            f"{statistics.median(each):.2f} ({min(each):.2f} - {max(each):.2f})" for each in (times, ratios)
+        ]
+        print(f"  {name:36}{spread[0]:>24} ms{spread[1]:>24}")
+
+
+def from_threads(process, files, threads, seconds):
+    """Returns the images per second of that many threads, and gilknocker's metric of the interpreter's lock,
+    or None without it.
+    """
+    try:
+        import gilknocker
+
+        knocker = gilknocker.KnockKnock(polling_interval_micros=1000)
+    except ImportError:
+        knocker = None
+    done = [0] * threads
+    begin = threading.Barrier(threads + 1)
+    end = [0.0]
+
+    def run(number):
+        begin.wait()
+        while time.perf_counter() < end[0]:
+            process(files[(number + done[number] * threads) % len(files)])
+            done[number] += 1
+
+    running = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    if knocker:
+        knocker.start()
+    started = time.perf_counter()
+    end[0] = started + seconds
+    begin.wait()
+    for thread in running:
+        thread.join()
+    taken = time.perf_counter() - started
+    held = None
+    if knocker:
+        held = knocker.contention_metric
+        knocker.stop()
+    return sum(done) / taken, held
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("photos")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--images", type=int, default=20)
     parser.add_argument("--side", type=int, default=1024)
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--cores", default="0")
+    parser.add_argument("--threads")
+    parser.add_argument("--seconds", type=float, default=4)
     args = parser.parse_args()
     os.sched_setaffinity(0, {int(core) for core in args.cores.split(",")})
-    files = squares(args.photos, args.images, args.side)
+    files = pages(args.images) if args.page else squares(args.photos, args.images, args.side)
+    kind = "PNG pages" if args.page else f"JPEGs of {args.side} x {args.side}"
     for family, config in CONFIGS.items():
+        print(f"{family}, {len(files)} {kind}")
+        if args.threads is None:
+            in_turns(config, files, args.rounds)
+            continue
         runs = made(config, files)
-        taken = {name: [] for name in runs}
-        for turn in range(args.rounds + 1):  # the first is a warm-up
-            names = list(runs)
-            for name in names[turn % len(names) :] + names[: turn % len(names)]:
-                process, inputs = runs[name]
-                before = time.process_time()
-                for each in inputs:
-                    process(each)
-                taken[name].append((time.process_time() - before) / len(inputs) * 1e3)
-        print(f"{family}, {len(files)} JPEGs of {args.side} x {args.side}")
-        for name, times in taken.items():
-            times, base = times[1:], taken["stoker"][1:]
-            ratios = [time / of for time, of in zip(times, base)]
-            spread = [
-                f"{statistics.median(each):.2f} ({min(each):.2f} - {max(each):.2f})"
-                for each in (times, ratios)
-            ]
-            print(f"  {name:36}{spread[0]:>24} ms{spread[1]:>24}")
+        for name in ("stoker", "transformers, torchvision"):
+            if name not in runs:
+                continue
+            for threads in (int(number) for number in args.threads.split(",")):
+                rates = [
+                    from_threads(runs[name][0], files, threads, args.seconds) for _ in range(args.rounds)
+                ]
+                speeds = [rate for rate, _ in rates]
+                speed = f"{statistics.median(speeds):.1f} ({min(speeds):.1f} - {max(speeds):.1f})"
+                holds = [held for _, held in rates if held is not None]
+                lock = f", lock held {statistics.median(holds):.1%}" if holds else ""
+                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+                print(f"  {name:28}{threads:3} threads: {speed} images/s{lock}, {memory} MiB")
 
 
 if __name__ == "__main__":
