@@ -24,14 +24,12 @@ constexpr SectionFileKind kIndexFile = {.magic = dataset_index::kMagic,
                                         .give = "Give the file that `stoker index` wrote"};
 
 // An index of any source, which SizedByHeaders writes.
-constexpr SectionFileKind kSizesFile = {
-    .magic = dataset_index::kMagic,
-    .version = dataset_index::kVersion,
-    .article = "an",
-    .name = "index",
-    .remake = "Remove the file: it is written again",
-    .other_version = "Remove the file: it is written again",
-    .give = "Give the index of this source, or a file that is not there yet"};
+constexpr SectionFileKind kSizesFile = [] {
+  SectionFileKind kind = kIndexFile;
+  kind.remake = kind.other_version = "Remove the file: it is written again";
+  kind.give = "Give the index of this source, or a file that is not there yet";
+  return kind;
+}();
 
 bool IsSize(const ImageFacts& facts) {
   const auto [least, most] = std::minmax(facts.width, facts.height);
