@@ -14,6 +14,7 @@
 #include "bindings/c/stoker_c.h"
 #include "engine/arrays/processor.h"
 #include "engine/runtime/runtime.h"
+#include "tests/bindings/c/taken_error.h"
 #include "tests/testing/samples/photo_folder.h"
 #include "tests/testing/storage/temp_folder.h"
 
@@ -41,13 +42,7 @@ class ProcessorCallsTest : public ::testing::Test {
     }
   }
 
-  std::string Take(stoker_error* error) {
-    if (error == nullptr) return "";
-    const std::string text =
-        std::to_string(api_->error_code(error)) + " " + api_->error_message(error);
-    api_->error_free(error);
-    return text;
-  }
+  std::string Take(stoker_error* error) { return stoker::testing::TakenError(*api_, error); }
 
   stoker_processor* Open(const char* config, const stoker_processor_options* options = nullptr) {
     stoker_processor* processor = nullptr;
@@ -71,7 +66,7 @@ class ProcessorCallsTest : public ::testing::Test {
     return error;
   }
 
-  // What the C++ interface makes of the same images.
+  // Returns what the C++ interface makes of the same images.
   stoker::ProcessedImages Expected(const char* config) const {
     const auto recipe =
         stoker::ParseProcessorConfig(config, stoker::ResampledAs::kTorchvision).value();

@@ -30,6 +30,7 @@
 #include "gpu/backend/open_device.h"
 #include "io/folder/image_folder.h"
 #include "io/ranges/path_source.h"
+#include "tests/bindings/c/taken_error.h"
 #include "tests/testing/devices/hooked_device.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/samples/photo_folder.h"
@@ -63,14 +64,7 @@ class StokerCTest : public ::testing::Test {
     return dataset;
   }
 
-  // Returns the error's code and message, and frees it; "" if there is no error.
-  std::string Take(stoker_error* error) {
-    if (error == nullptr) return "";
-    const std::string text =
-        std::to_string(api_->error_code(error)) + " " + api_->error_message(error);
-    api_->error_free(error);
-    return text;
-  }
+  std::string Take(stoker_error* error) { return stoker::testing::TakenError(*api_, error); }
 
   stoker_batch* Next(stoker_cursor* cursor) {
     stoker_batch* batch = nullptr;
