@@ -18,8 +18,8 @@ namespace stoker {
 struct DrawnMosaic {
   bool several = true;  // otherwise the sample's own image is alone
   double scale = 1;     // of the canvas in the row
-  // Where the images meet, whole; of nine the upper left corner of the first one; or the middle of
-  // the one that is alone.
+  // The point where four images meet, whole; with nine, the upper left corner of the first one; of
+  // an image that is alone, its middle.
   double x = 0, y = 0;
   Rect canvas;  // in the row, and around it; not used by an image that is alone
   // All that is above is where it is before the row is turned about this point and sheared.

@@ -749,7 +749,7 @@ RowSamples Plan::SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples
   if (!drawn.several) return row;
   for (uint32_t part = 1; part < parts(); ++part) {
     const uint64_t other = random.Below(samples);
-    // Of nine, others are placed next to it; of a canvas, its objects may be pasted.
+    // In a Mosaic of nine others are placed next to it; on a canvas its objects may be pasted.
     const bool is_seen = in_order() || !IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part);
     if (!is_seen) continue;
     row.parts[row.count++] = {.part = part, .sample = other};

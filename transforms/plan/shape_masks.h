@@ -43,7 +43,7 @@ class ShapeMasks {
     ImageSize size;                      // as viewed
     std::span<const ShapeMask> masks{};
     uint32_t first = 0, count = 0;  // indices of its objects
-    // Where those are among all whose shapes the masks have; empty if they are all of these.
+    // The place of each object among all whose shapes the masks have; empty if it has all of them.
     std::span<const uint32_t> kept{};
 
     uint32_t PlaceOf(uint32_t object) const;  // in the shapes

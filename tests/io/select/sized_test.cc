@@ -87,7 +87,7 @@ TEST(Sized, SizesFollowWhatIsMadeOfTheSource) {
   EXPECT_EQ(again->FactsOf(1).width, 102u);
 }
 
-// What the source itself knows stays, and only then are rows read by its heights.
+// Sizes that the source itself knows stay, and rows are read only by these heights.
 TEST(Sized, WhatTheSourceKnowsStays) {
   const Source source = std::make_shared<PartlyKnown>();
   std::vector<ImageSize> sizes = SizesFor(6);

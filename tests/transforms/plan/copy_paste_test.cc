@@ -868,7 +868,7 @@ TEST(CopyPaste, PastesOntoTheCanvasOfAMosaic) {
   EXPECT_GT(pasted, static_cast<size_t>(testing::Effort(200)));
 }
 
-// Of rows that are turned by 90 degrees, but for the last thousandths of one.
+// The draws turn rows by 90 degrees, but for the last thousandths of one.
 TEST(CopyPaste, PastesOntoATurnedCanvas) {
   constexpr double kLacks = 0.003;  // degrees: a corner of the row is less than 0.004 pixels off
   Random random(8);

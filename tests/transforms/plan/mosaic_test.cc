@@ -862,7 +862,7 @@ TEST(Mosaic, OfNineHasNineSamples) {
   for (const int count : times) EXPECT_NEAR(count, several * 8 / 5, 200);
 }
 
-// The images cover each pixel of the row once, whatever their sizes are.
+// The images cover each pixel of the row once, for any sizes.
 TEST(Mosaic, NineImagesDivideARow) {
   Random random(4);
   for (int n = 0; n < 2000; ++n) {
