@@ -35,15 +35,15 @@ class Executor {
   virtual int threads_seen() const = 0;
 };
 
-// Returns false in a forked child of the process that loaded this library: TBB's threads stayed in
-// the parent and TBB starts no new ones, so submitted tasks would never run.
-bool TbbWorks();
+// Returns why TBB cannot be used; nullptr if it can. It cannot in a forked child of the process
+// that loaded this library, and in builds with the thread sanitizer. CMake chooses the source file.
+const char* WhyNotTbb();
 
 // For its lifetime the executor holds a global_control that allows threads + 1 (and never fewer
 // than were allowed before, because TBB takes the smallest of all). Without it, an arena that is
 // fed only by enqueue was seen to run on one thread of a machine with two cores. Preconditions:
-// TbbWorks(), and the system can start that many threads, because TBB ends the process where it
-// cannot start one. Must not be called on a TBB worker: destruction may wait for it.
+// WhyNotTbb() is nullptr, and the system can start that many threads, because TBB ends the process
+// where it cannot start one. Must not be called on a TBB worker: destruction may wait for it.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
 // Has fewer threads if the system has no more; ResourceExhausted if it has none.
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);

@@ -1,6 +1,5 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,8 +17,6 @@
 namespace stoker {
 
 namespace {
-
-const pid_t kLoadedBy = getpid();
 
 class TbbExecutor final : public Executor {
  public:
@@ -108,8 +105,6 @@ class TbbExecutor final : public Executor {
 };
 
 }  // namespace
-
-bool TbbWorks() { return getpid() == kLoadedBy; }
 
 std::unique_ptr<Executor> MakeTbbExecutor(int threads) {
   return std::make_unique<TbbExecutor>(threads);

@@ -86,8 +86,8 @@ Result<Workers> MakeWorkers(const RuntimeOptions& options) {
   if (options.executor == ExecutorKind::kThreads) {
     return made(MakeThreadsExecutor(options.threads), "");
   }
-  if (!TbbWorks()) {
-    return made(MakeThreadsExecutor(options.threads), "TBB does not work in a forked process");
+  if (const char* const why = WhyNotTbb()) {
+    return made(MakeThreadsExecutor(options.threads), why);
   }
   return Workers{MakeTbbExecutor(options.threads), ""};
 }

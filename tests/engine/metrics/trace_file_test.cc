@@ -20,13 +20,11 @@
 #include "engine/production/producer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/samples/photo_folder.h"
-#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {
 
 using Json = nlohmann::json;
-using ::stoker::testing::DefaultExecutorUnderTest;
 using ::stoker::testing::PhotoFolder;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -38,7 +36,7 @@ class TraceFileTest : public ::testing::Test {
   TraceFileTest() {
     std::string name = "/tmp/stoker-trace-XXXXXX";
     folder_ = mkdtemp(name.data());
-    runtime_ = Runtime::Create({.threads = 2, .executor = DefaultExecutorUnderTest()}).value();
+    runtime_ = Runtime::Create({.threads = 2}).value();
   }
   ~TraceFileTest() override { std::filesystem::remove_all(folder_); }
 

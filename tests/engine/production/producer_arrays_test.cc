@@ -22,7 +22,6 @@
 namespace stoker {
 namespace {
 
-using ::stoker::testing::DefaultExecutorUnderTest;
 using ::stoker::testing::ExecutorsUnderTest;
 using ::stoker::testing::TakeEpoch;
 using ::stoker::testing::TakeIds;
@@ -54,7 +53,7 @@ LoaderOptions OptionsOf(std::vector<ArrayColumn> columns) {
   options.batch_size = 8;
   options.shuffle = true;
   options.seed = 3;
-  options.runtime = Runtime::Create({.threads = 2, .executor = DefaultExecutorUnderTest()}).value();
+  options.runtime = Runtime::Create({.threads = 2}).value();
   return options;
 }
 

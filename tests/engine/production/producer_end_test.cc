@@ -18,7 +18,6 @@
 namespace stoker {
 namespace {
 
-using ::stoker::testing::DefaultExecutorUnderTest;
 using ::stoker::testing::Effort;
 using ::stoker::testing::ExecutorsUnderTest;
 using ::stoker::testing::ExitCodeOfChild;
@@ -84,7 +83,6 @@ TEST(ProducerEnd, StopsAtAnyMomentWithoutLeakingThreadsOrDescriptors) {
 TEST(ProducerEnd, StopWakesABlockedConsumer) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
-  runtime.executor = DefaultExecutorUnderTest();
   for (int round = 0; round < 20; ++round) {
     auto loader = Producer::Open(Options(photos, runtime)).value();
     std::thread stopper([&] {
@@ -106,7 +104,6 @@ TEST(ProducerEnd, StopWakesABlockedConsumer) {
 TEST(ProducerEnd, StatsMayBeReadOnAnotherThread) {
   const PhotoFolder photos(20, 1);
   RuntimeOptions runtime;
-  runtime.executor = DefaultExecutorUnderTest();
   auto loader = Producer::Open(Options(photos, runtime)).value();
   std::atomic<bool> done{false};
   std::thread observer([&] {
@@ -126,7 +123,6 @@ TEST(ProducerEnd, StatsMayBeReadOnAnotherThread) {
 TEST(ProducerEnd, AForkedChildIsRefusedAndMayOpenItsOwn) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
-  runtime.executor = DefaultExecutorUnderTest();
   auto loader = Loader::Open(Options(photos, runtime)).value();
   auto iterator = loader->Iterate();
   Batch held = iterator->Next().value();
@@ -155,7 +151,6 @@ TEST(ProducerEnd, AForkedChildsOwnLoadersWork) {
 #endif
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
-  runtime.executor = DefaultExecutorUnderTest();
   auto loader = Producer::Open(Options(photos, runtime)).value();
   ASSERT_EQ(TakeEpoch(*loader).size(), 2u);
   LoaderOptions with_default = Options(photos, runtime);

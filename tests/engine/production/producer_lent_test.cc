@@ -7,7 +7,6 @@
 
 #include "engine/production/producer.h"
 #include "tests/testing/samples/photo_folder.h"
-#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {
@@ -19,8 +18,7 @@ LoaderOptions Options(const testing::PhotoFolder& photos) {
   options.batch_size = 4;
   options.shuffle = true;
   options.depth = 2;
-  options.runtime =
-      Runtime::Create({.threads = 2, .executor = testing::DefaultExecutorUnderTest()}).value();
+  options.runtime = Runtime::Create({.threads = 2}).value();
   return options;
 }
 

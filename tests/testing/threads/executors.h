@@ -1,5 +1,5 @@
 // The executors that tests run on: all of them, except TBB's under the thread sanitizer, because
-// Debian's libtbb is not instrumented. CMake chooses the source file.
+// Debian's libtbb is not instrumented.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,6 @@ namespace stoker::testing {
 enum class TestedExecutor : uint8_t { kTbb, kThreads, kShuffled };
 
 std::vector<TestedExecutor> ExecutorsUnderTest();
-ExecutorKind DefaultExecutorUnderTest();
 
 // Runs tasks as if `threads` workers had raced: on one thread, in an order drawn from `seed`.
 // Errors: ResourceExhausted.
@@ -27,7 +26,7 @@ void SetExecutor(TestedExecutor executor, RuntimeOptions& options, uint64_t seed
 
 // Options with `threads` workers and the simplest reader.
 inline RuntimeOptions RuntimeUnderTest(int threads) {
-  return {.threads = threads, .reader = ReaderKind::kPread, .executor = DefaultExecutorUnderTest()};
+  return {.threads = threads, .reader = ReaderKind::kPread};
 }
 
 }  // namespace stoker::testing

@@ -85,12 +85,4 @@ Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t see
   return std::unique_ptr<Executor>(std::move(executor));
 }
 
-void SetExecutor(TestedExecutor executor, RuntimeOptions& options, uint64_t seed) {
-  options.executor =
-      executor == TestedExecutor::kThreads ? ExecutorKind::kThreads : ExecutorKind::kTbb;
-  if (executor == TestedExecutor::kShuffled) {
-    options.make_executor = [seed](int threads) { return MakeShuffledExecutor(threads, seed); };
-  }
-}
-
 }  // namespace stoker::testing
