@@ -87,6 +87,42 @@ TEST(Patches, HaveTheOrderOfTransformers) {
   }
 }
 
+// Values that vectors compute are those of the table, for runs of any length.
+TEST(Patches, ComputedValuesAreThoseOfTheTable) {
+  std::mt19937 random(11);
+  const auto from = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  for (int round = 0; round < 300; ++round) {
+    const bool interleaved = round % 3 == 0;
+    ProcessorRecipe recipe{
+        .family = interleaved ? ProcessorFamily::kNaFlex : ProcessorFamily::kQwen,
+        .patch = {from(1, round % 10 == 0 ? 70 : 20), from(1, 5)},
+        .merge = from(1, 2),
+        .temporal = interleaved ? 1 : from(1, 2)};
+    for (size_t c = 0; c < 3; ++c) {
+      recipe.mean[c] = from(-20, 120) / 97.0;
+      recipe.deviation[c] = from(1, 120) / (round % 7 == 0 ? 1e7 : 97.0);
+    }
+    const ImageSize size{recipe.patch.width * recipe.merge * from(1, 3),
+                         recipe.patch.height * recipe.merge * from(1, 3)};
+    const auto pixels = static_cast<size_t>(size.width * size.height);
+    std::vector<uint8_t> canvas(3 * pixels);
+    for (uint8_t& value : canvas) value = static_cast<uint8_t>(random());
+    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+      PatchValues values(recipe, dtype);
+      ASSERT_TRUE(values.computed);
+      const size_t bytes = 3 * pixels * static_cast<size_t>(recipe.temporal) * SizeOf(dtype);
+      std::vector<uint8_t> computed(bytes + 1, 0xAB), looked_up(bytes + 1, 0xAB);
+      WritePatches(canvas.data(), size, recipe.patch, recipe, values, computed.data());
+      values.computed = false;
+      WritePatches(canvas.data(), size, recipe.patch, recipe, values, looked_up.data());
+      ASSERT_EQ(computed, looked_up) << round << " as " << NameOf(dtype);
+      ASSERT_EQ(computed.back(), 0xAB);
+    }
+  }
+}
+
 // The two orders of operations differ in the last bit of some values.
 TEST(Patches, ValuesAreRoundedAsByEachProcessor) {
   ProcessorRecipe recipe{.mean = {0.48145466, 0.4578275, 0.40821073},
@@ -106,6 +142,8 @@ TEST(Patches, ValuesAreRoundedAsByEachProcessor) {
     }
   }
   EXPECT_GT(differ, 0);
+  EXPECT_TRUE(torch.computed);
+  EXPECT_FALSE(pillow.computed);
   recipe.resampler = ResampledAs::kTorchvision;
   const Normalisation by = NormalisationOf(recipe);
   for (int byte = 0; byte < 256; ++byte) {
