@@ -1,8 +1,9 @@
-"""Hooks of mkdocs.yml: the reference of the C++ headers, and links that leave docs/.
+"""Hooks of mkdocs.yml: the reference of the C++ headers, links that leave docs/, and llms.txt.
 
 Pages link to files of the repository by relative paths, which code hosts follow. In the site such a link
 leads to the C++ reference if it names a header of it, and is text otherwise: there is no public address yet.
-A link whose text is the name of a page gets the page's heading for its text.
+A link whose text is the name of a page gets the page's heading for its text. Next to each page is its
+Markdown, which llms.txt lists.
 """
 
 import os
@@ -26,6 +27,7 @@ LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
 sys.path.insert(0, str(ROOT / "tools"))
 import check  # noqa: E402
+import llms  # noqa: E402
 
 
 def run_doxygen(out):
@@ -99,17 +101,23 @@ def mended(link, page, page_of_header):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Mends the links of a page, but not what looks like one in a block."""
+    """Mends the links of a page, but not what looks like one in a block, and writes the Markdown."""
     page_of_header = config.extra["page_of_header"]
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.M | re.S)
     parts[::2] = [LINK.sub(lambda link: mended(link, page, page_of_header), part) for part in parts[::2]]
+    copy = pathlib.Path(config.site_dir, page.file.src_uri)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text("".join(parts), encoding="utf-8")
     return "".join(parts)
 
 
 @event_priority(-200)  # after the plugin `offline` has written its index
 def on_post_build(config):
-    """Checks that a page that is opened as a file can be searched, and that nothing of it is on a server."""
+    """Writes llms.txt. Checks that a page that is opened as a file can be searched, and that nothing of it is
+    on a server.
+    """
     site = pathlib.Path(config.site_dir)
+    (site / "llms.txt").write_text(llms.text(), encoding="utf-8")
     index = site / "search" / "search_index.js"
     if not index.is_file():
         raise PluginError(f"{index} is not there; pages opened as files have no search without it")

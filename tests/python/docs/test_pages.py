@@ -60,6 +60,20 @@ def test_the_first_examples_are_not_cut_off():
     assert [line for line in lines if len(line) > 90] == []
 
 
+def test_llms_txt_lists_every_page(program_of_tools):
+    """In the form of llmstxt.org: a heading, a quote, text, and sections that are lists of links."""
+    about, *sections = program_of_tools("llms").text().split("\n## ")
+    assert re.match(r"# stoker\n\n> \S.*\.\n\n(.+\n)+$", about)
+    assert len(sections) > 5
+    listed = []
+    for section in sections:
+        _, blank, *lines = section.strip().split("\n")
+        links = [re.fullmatch(r"- \[[^\]]+\]\((\S+)\.(?:md|html)\): \S.*", line) for line in lines]
+        assert blank == "" and lines and all(links), section
+        listed += [ROOT / "docs" / f"{link[1]}.md" for link in links]
+    assert sorted(listed) == [path for path in PAGES if (ROOT / "docs") in path.parents]
+
+
 def files_with_text(*folders):
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
