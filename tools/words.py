@@ -94,7 +94,7 @@ def checked(root):
     """The files that are checked: pages except the changelog, the package except what is generated, and
     FOLDERS.
     """
-    folders = ["docs", "tests", "examples", "bench"]
+    folders = ["docs", "tests", "examples", "bench", "skills"]
     pages = [*root.glob("*.md"), *(path for top in folders for path in (root / top).rglob("*.md"))]
     package = (root / "bindings/python/stoker").rglob("*.py")
     sources = (path for top in FOLDERS for path in (root / top).rglob("*") if path.suffix in CPP_SUFFIXES)

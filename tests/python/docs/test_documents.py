@@ -335,13 +335,14 @@ LINKED = "find_package(stoker REQUIRED)\ntarget_link_libraries(program PRIVATE s
 
 
 def write_program(blocks, folder):
-    """A CMake project of a page's blocks: #include lines first, the other lines are main()."""
+    """A CMake project of a page's blocks: #include lines first, the other lines are main() or have one."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     lines = [line for b in blocks if b.language == "cpp" for line in b.text.split("\n")]
     includes = "\n".join(line for line in lines if line.startswith("#include"))
     body = "\n".join(line for line in lines if not line.startswith("#include"))
-    (folder / "program.cc").write_text(f"{includes}\n{TRAIN}int main() {{\n{body}\n}}\n")
+    main = body if "int main() {" in body else f"{TRAIN}int main() {{\n{body}\n}}"
+    (folder / "program.cc").write_text(f"{includes}\n{main}\n")
     start = "cmake_minimum_required(VERSION 3.22)\nproject(page CXX)\nadd_executable(program program.cc)\n"
     linked = [b.text for b in blocks if b.language == "cmake"] or [LINKED]
     (folder / "CMakeLists.txt").write_text(start + "".join(text + "\n" for text in linked))

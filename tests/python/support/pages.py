@@ -15,6 +15,7 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("skills/*/SKILL.md"),
         *ROOT.glob("tests/**/*.md"),
     ]
 )
