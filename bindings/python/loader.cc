@@ -72,6 +72,7 @@ LoaderHandle::AllElements LoaderHandle::Elements() const {
   AllElements elements;
   for (const ColumnSpec& column : std::span(loader_->columns()).first(columns_)) {
     elements.emplace_back(NameOf(column.dtype), column.row_shape);
+    if (column.is_padded()) elements.back().second[0] = -1;
     if (!column.height_at) continue;
     const auto height = elements.back().second.begin() + static_cast<ptrdiff_t>(*column.height_at);
     std::fill_n(height, 2, -1);

@@ -31,14 +31,14 @@ using Memory = std::optional<py::array_t<uint8_t, py::array::c_style>>;
 // Returns the arrays of figures, by name: a row for each image.
 py::dict FiguresOf(const ProcessorRecipe& recipe, const std::vector<ImagePlan>& images) {
   py::dict figures;
-  const std::vector<ColumnSpec> columns = FigureColumns(recipe);
+  const std::vector<ColumnSpec> columns = FigureColumns(recipe, recipe.padded_rows != 0);
   for (size_t c = 0; c < columns.size(); ++c) {
     std::vector<py::ssize_t> shape(columns[c].row_shape.begin(), columns[c].row_shape.end());
     shape.insert(shape.begin(), static_cast<py::ssize_t>(images.size()));
     py::array rows(NumPyType(columns[c].dtype), shape);
     auto* to = static_cast<uint8_t*>(rows.mutable_data());
     for (const ImagePlan& image : images) {
-      WriteFigures(recipe, image, c, to);
+      WriteFigures(recipe, image, columns[c].name, {to, columns[c].row_bytes()});
       to += columns[c].row_bytes();
     }
     figures[columns[c].name.c_str()] = std::move(rows);

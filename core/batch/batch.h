@@ -42,9 +42,11 @@ struct ColumnSpec {
   bool owns_strings = false;  // strings are the batch's own, not the source's
   // The most objects that a row of a ragged column has; 0 means that the column is dense.
   uint32_t max_objects = 0;
-  // The objects that all rows of a batch have together, at most, if each row has a place of its own
-  // size (Slot::starts); 0 means that each has room for max_objects. At most one column, a ragged
-  // one, has it.
+  // The objects that all rows of a batch have together, at most, if their numbers are known when it
+  // is opened; 0 means that each row has room for max_objects. In a ragged column, at most one,
+  // each row has a place of its own size (Slot::starts). In a dense one the objects are the first
+  // dimension of row_shape, and all rows of a batch have the same number (Slot::SetLongest), at
+  // most that one.
   uint64_t room = 0;
   // The dimension of row_shape that is a height, followed by a width, if each batch has its own:
   // row_shape then has the most, and those of the batch are in Column::shape.
@@ -52,10 +54,13 @@ struct ColumnSpec {
   size_t staged_bytes = 0;  // reserved after those of row_shape, while a batch is made
 
   bool is_ragged() const { return max_objects != 0; }
-  size_t object_bytes() const { return BytesOf(dtype, row_shape); }  // of a ragged column
+  bool is_padded() const { return room != 0 && !is_ragged(); }
+  size_t object_bytes() const {  // of a ragged or a padded column
+    return BytesOf(dtype, std::span(row_shape).subspan(is_padded() ? 1 : 0));
+  }
   // The bytes reserved for a row, at most.
   size_t row_bytes() const {
-    return object_bytes() * (is_ragged() ? max_objects : 1) + staged_bytes;
+    return BytesOf(dtype, row_shape) * (is_ragged() ? max_objects : 1) + staged_bytes;
   }
 };
 

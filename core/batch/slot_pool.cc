@@ -120,6 +120,13 @@ void Slot::SetRows(int64_t count) {
   }
 }
 
+void Slot::SetLongest(uint32_t objects) {
+  for (const size_t c : padded) {
+    columns[c].shape[1] = objects;
+    row_bytes[c] = BytesOf(columns[c].dtype, std::span(columns[c].shape).subspan(1));
+  }
+}
+
 void* Slot::Row(size_t column, int64_t row) const {
   return static_cast<uint8_t*>(columns[column].data) + row_bytes[column] * static_cast<size_t>(row);
 }
@@ -350,7 +357,8 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
     slab->columns.push_back(std::move(column));
     slab->max_objects.push_back(spec.max_objects);
     slab->row_bytes.push_back(spec.row_bytes());
-    if (spec.room != 0) slab->placed = c;
+    if (spec.is_padded()) slab->padded.push_back(c);
+    if (spec.room != 0 && spec.is_ragged()) slab->placed = c;
   }
   const CropRoom& crops = options_.crops;
   if (crops.bytes != 0) slab->crops = std::vector<CropRegion>(crops.regions);

@@ -36,12 +36,14 @@ namespace stoker {
 // before, rows have places of these sizes instead (ColumnSpec::room), and full ones are not moved.
 //
 // Rows that have the size of the batch's largest image (ColumnSpec::height_at) have room for the
-// largest of all, until SetRowShape().
+// largest of all, until SetRowShape(). Rows that are as long as the batch's longest one (padded
+// columns) lie one after another from the start, after SetLongest().
 struct Slot {
   std::vector<Column> columns;        // shape[0] is set for each batch, and data of small columns
   std::vector<uint32_t> max_objects;  // by column, as ColumnSpec
-  std::vector<size_t> row_bytes;      // by column, reserved: as ColumnSpec
-  std::optional<size_t> placed;       // the column with ColumnSpec::room
+  std::vector<size_t> row_bytes;      // by column, as ColumnSpec; of padded ones, SetLongest's
+  std::optional<size_t> placed;       // the ragged column with ColumnSpec::room
+  std::vector<size_t> padded;         // the dense columns with it
   // By row: where its place begins in that column, in objects; and where the last place ends.
   std::vector<uint64_t> starts;
   std::vector<std::shared_ptr<void>> own_memory;  // by column, for small ones; null in the slab
@@ -59,8 +61,11 @@ struct Slot {
   BatchName name() const { return {epoch, index, start}; }
   // Sets the number of rows, and the shapes. Objects are not counted yet.
   void SetRows(int64_t count);
-  // Preconditions of the functions below: Compact has not been called since SetRows, and `starts`
-  // is set if there is a placed column. Row: it is another column.
+  // Sets the number of objects of all rows of the padded columns, and their shapes.
+  void SetLongest(uint32_t objects);
+  // Preconditions of the functions below: Compact has not been called since SetRows, `starts` is
+  // set if there is a placed column, and SetLongest was called if there are padded ones. Row: it is
+  // another column than the placed one.
   void* Row(size_t column, int64_t row) const;
 
   // Removes these rows from the batch; the others keep their order.
@@ -71,8 +76,12 @@ struct Slot {
   int64_t& Objects(size_t column, int64_t row) const { return columns[column].offsets[row + 1]; }
   // The place of a row in a ragged column.
   void* Placed(size_t column, int64_t row) const;
-  // The objects that a row has room for in the placed column. Precondition: no row was dropped.
+  // Whether the rows of a column have room for the objects that they were expected to have.
+  bool has_room() const { return placed || !padded.empty(); }
+  // The objects that a row has room for in that column. Preconditions: has_room(), and no row was
+  // dropped.
   uint64_t RoomOf(int64_t row) const {
+    if (!placed) return static_cast<uint64_t>(columns[padded[0]].shape[1]);
     return starts[static_cast<size_t>(row) + 1] - starts[static_cast<size_t>(row)];
   }
   // Moves the objects of ragged columns together. Called once for each batch, when all rows are

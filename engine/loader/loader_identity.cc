@@ -20,7 +20,8 @@ constexpr const char* kPieces = "images of a sample";  // if there are several
 constexpr const char* kTokenBatches = "token batches";
 constexpr const char* kProcessor = "processor";
 constexpr std::string_view kOfPlan[] = {  // differ in it, too
-    kSamples, kFingerprint, kProcessor, "batch_size", "batch_tokens", "tokens", "shuffle", "seed"};
+    kSamples, kFingerprint, kProcessor, "batch_size", "batch_tokens",
+    "tokens", "padding",    "shuffle",  "seed"};
 
 void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
   const TransformRow& row = RowOf(transform);
@@ -214,6 +215,8 @@ std::vector<std::string> Differences(const Identity& saved, const Identity& here
       if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
     }
   }
+  // Last, because other differences explain it.
+  std::ranges::stable_partition(names, [](std::string_view name) { return name != kTokenBatches; });
   std::vector<std::string> found;
   std::vector<std::string_view> different;
   const auto differs = [&](std::string_view name) {

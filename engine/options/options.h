@@ -40,6 +40,12 @@ enum class Remainder {
             // samples: position n is the sample of position 0, with its own random draws
 };
 
+// How rows of different numbers of patches or tiles become an array.
+enum class RowPadding {
+  kNone,     // one after another: a ragged column
+  kLongest,  // each row is as long as the batch's longest; zeros follow its own
+};
+
 struct DeviceOptions {
   // With several devices, the rows of each batch are split among them: see SplitBatch. They must be
   // of one kind (the same one may occur twice), and their number must divide batch_size.
@@ -112,9 +118,14 @@ struct LoaderOptions {
   uint32_t batch_tokens = 0;
   std::string tokens{};
   std::shared_ptr<const TokenBatches> token_batches{};  // set by the loader
-  bool shuffle = false;                                 // a new order each epoch
-  uint64_t seed = 0;  // for the order and for every random transform
-  uint32_t rank = 0;  // index among the `world` processes that share the dataset
+  // With kLongest, a column "pixel_attention_mask" of int32, (rows, longest), has ones where a row
+  // of a processor has its own patches. `longest` is that of the sizes that the source knows. The
+  // rows of a batch × its longest, both in `tokens` if these are given, are at most batch_tokens,
+  // so its samples have similar numbers of these.
+  RowPadding padding = RowPadding::kNone;
+  bool shuffle = false;  // a new order each epoch
+  uint64_t seed = 0;     // for the order and for every random transform
+  uint32_t rank = 0;     // index among the `world` processes that share the dataset
   uint32_t world = 1;
   Remainder remainder = Remainder::kUneven;
   bool drop_remainder = false;  // leave out a last batch that is not full

@@ -63,7 +63,8 @@ Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& op
         .cause = "batch_tokens counts patches, and " + UnknownText(source, *counts),
         .advice = kFindSizes + std::string(", or give tokens, the name of a column of integers")};
   }
-  counts->alike = options.batch_tokens == 0 && options.on_bad.Has(OnBad::kSubstitute);
+  counts->alike = options.batch_tokens == 0 && options.padding == RowPadding::kNone &&
+                  options.on_bad.Has(OnBad::kSubstitute);
   return std::shared_ptr<const PatchCounts>(counts);
 }
 

@@ -55,7 +55,7 @@ class Lookahead {
 }  // namespace
 
 TokenBatches::TokenBatches(const TokenBatchOptions& options)
-    : seed_(options.seed), shuffle_(options.shuffle) {
+    : seed_(options.seed), shuffle_(options.shuffle), padded_(options.padded) {
   const auto samples = static_cast<uint32_t>(options.tokens.size());
   uint64_t all = 0;
   {
@@ -92,6 +92,14 @@ TokenBatches::TokenBatches(const TokenBatchOptions& options)
 
   slots_.reserve(samples);
   begins_.push_back(0);
+  const bool full = padded_ ? PackBySize(options, tops) : Pack(options, tops, order);
+  const uint64_t batches = begins_.size() - 1;
+  full_ = batches - (full ? 0 : 1);
+  fill_ = static_cast<double>(all) / static_cast<double>(batches) / options.budget;
+}
+
+bool TokenBatches::Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops,
+                        std::span<const uint32_t> order) {
   std::vector<uint32_t> used = class_begins_;  // the next member of each class
   uint32_t room = 0, rows = 0;
   for (Lookahead next(order, tops); !next.empty();) {
@@ -104,12 +112,33 @@ TokenBatches::TokenBatches(const TokenBatchOptions& options)
       slots_.push_back(used[*taken]++);
       ++rows;
     }
-    begins_.push_back(static_cast<uint32_t>(slots_.size()));
-    most_rows_ = std::max(most_rows_, rows);
+    EndBatch();
   }
-  const uint64_t batches = begins_.size() - 1;
-  full_ = batches - (room >= tops.front() && rows < options.most_rows ? 1 : 0);
-  fill_ = static_cast<double>(all) / static_cast<double>(batches) / options.budget;
+  return room < tops.front() || rows == options.most_rows;
+}
+
+bool TokenBatches::PackBySize(const TokenBatchOptions& options, std::span<const uint32_t> tops) {
+  uint32_t rows = 0, most = 0;
+  for (size_t c = tops.size(); c-- > 0;) {
+    for (uint32_t member = class_begins_[c]; member < class_begins_[c + 1]; ++member) {
+      if (rows == most) {
+        if (rows != 0) EndBatch();
+        rows = 0;
+        most = std::min(options.most_rows, options.budget / std::max(tops[c], 1u));
+        if (tops[c] == 0) most = options.most_rows;
+      }
+      slots_.push_back(member);
+      ++rows;
+    }
+  }
+  EndBatch();
+  return rows == most;
+}
+
+void TokenBatches::EndBatch() {
+  const auto end = static_cast<uint32_t>(slots_.size());
+  most_rows_ = std::max(most_rows_, end - begins_.back());
+  begins_.push_back(end);
 }
 
 uint64_t TokenBatches::Hash() const {
@@ -130,11 +159,13 @@ uint64_t TokenBatches::MostOf(std::span<const uint32_t> of) const {
   }
   uint64_t most = 0;
   for (size_t batch = 0; batch + 1 < begins_.size(); ++batch) {
-    uint64_t sum = 0;
+    uint64_t sum = 0, longest = 0;
     for (uint32_t i = begins_[batch]; i < begins_[batch + 1]; ++i) {
-      sum += largest[ClassOf(slots_[i])];
+      const uint64_t one = largest[ClassOf(slots_[i])];
+      sum += one;
+      longest = std::max(longest, one);
     }
-    most = std::max(most, sum);
+    most = std::max(most, padded_ ? longest * (begins_[batch + 1] - begins_[batch]) : sum);
   }
   return most;
 }

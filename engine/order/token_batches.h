@@ -7,6 +7,8 @@
 //   2. The samples, in a random order or in that of the source, are dealt out into batches. The
 //      oldest of the next 256 samples goes into the batch if it fits; if it does not, the largest
 //      that does. The batch is complete when none fits, or when it has its most rows.
+//      Padded batches have samples of similar sizes instead: from the largest on, each batch takes
+//      the next samples as long as its rows × its largest class are within the budget.
 //   3. The template keeps only the class of each of its rows. An epoch permutes the batches, and
 //      which sample of a class is in which of its rows; so any batch stays within the budget.
 //
@@ -26,6 +28,7 @@ struct TokenBatchOptions {
   uint32_t most_rows = 1;            // at least 1
   uint64_t seed = 0;
   bool shuffle = false;
+  bool padded = false;  // rows × the largest of a batch count, instead of the sum
 };
 
 // The numbers of this definition, for both of its forms.
@@ -55,7 +58,8 @@ class TokenBatches {
   uint64_t batches(bool full) const { return full ? full_ : begins_.size() - 1; }
   uint32_t most_rows() const { return most_rows_; }  // of any batch
   double fill() const { return fill_; }              // tokens / (batches × budget)
-  // An upper bound, over the batches of all epochs, of the sum of `of`, a number of each sample.
+  // An upper bound, over the batches of all epochs, of the sum of `of`, a number of each sample; of
+  // padded batches, of the rows × the largest.
   uint64_t MostOf(std::span<const uint32_t> of) const;
   // Equal for the same batches in all epochs of a seed.
   uint64_t Hash() const;
@@ -79,11 +83,17 @@ class TokenBatches {
   uint64_t Substitute(uint64_t epoch, uint64_t position, uint64_t index) const;
 
  private:
+  // Fill slots_ and begins_. Return whether the last batch is full. `tops`: the tokens of each
+  // class. `order`: the samples as their classes.
+  bool Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops,
+            std::span<const uint32_t> order);
+  bool PackBySize(const TokenBatchOptions& options, std::span<const uint32_t> tops);
+  void EndBatch();
   uint64_t MemberAt(uint64_t epoch, uint64_t position) const;
   size_t ClassOf(uint32_t member) const;
 
   const uint64_t seed_;
-  const bool shuffle_;
+  const bool shuffle_, padded_;
   uint32_t most_rows_ = 0;
   uint64_t full_ = 0;  // batches; the last one is the only one that may not be full
   double fill_ = 0;

@@ -24,7 +24,15 @@ PlainTokenBatches::PlainTokenBatches(const TokenBatchOptions& options, uint64_t 
   std::vector<std::vector<uint32_t>> rows;  // the class of each, by batch
   std::vector<uint32_t> ahead;              // the oldest first
   uint64_t room = 0;
-  for (uint64_t next = 0; next < tokens.size() || !ahead.empty();) {
+  for (auto at = members.rbegin(); options.padded && at != members.rend(); ++at) {
+    for (size_t i = 0; i < at->second.size(); ++i) {
+      const bool fits = !rows.empty() && rows.back().size() < options.most_rows &&
+                        (rows.back().size() + 1) * rows.back()[0] <= options.budget;
+      if (!fits) rows.emplace_back();
+      rows.back().push_back(at->first);
+    }
+  }
+  for (uint64_t next = 0; !options.padded && (next < tokens.size() || !ahead.empty());) {
     while (next < tokens.size() && ahead.size() < kTokenLookahead) {
       const Permutation order(tokens.size(), options.seed, kTemplateEpoch);
       ahead.push_back(largest_of[tokens[options.shuffle ? order(next) : next]]);
@@ -46,8 +54,9 @@ PlainTokenBatches::PlainTokenBatches(const TokenBatchOptions& options, uint64_t 
     rows.back().push_back(*best);
     ahead.erase(best);
   }
-  const bool last_is_full =
-      room < members.begin()->first || rows.back().size() == options.most_rows;
+  if (options.padded) room = options.budget - rows.back().size() * rows.back()[0];
+  const uint64_t one_more = options.padded ? rows.back()[0] : members.begin()->first;
+  const bool last_is_full = room < one_more || rows.back().size() == options.most_rows;
 
   std::vector<std::vector<uint64_t>> samples;
   std::map<uint32_t, uint64_t> used;

@@ -126,7 +126,8 @@ Result<std::shared_ptr<const TokenBatches>> TokenBatchesOf(const LoaderOptions& 
                         .budget = options.batch_tokens,
                         .most_rows = options.batch_size == 0 ? kMostBatchRows : options.batch_size,
                         .seed = options.seed,
-                        .shuffle = options.shuffle});
+                        .shuffle = options.shuffle,
+                        .padded = options.padding == RowPadding::kLongest});
 }
 
 }  // namespace stoker

@@ -135,7 +135,7 @@ Status CheckProcessor(const LoaderOptions& given) {
     if (refused) return refuse(what, advice, Code::kUnimplemented);
   }
   const ProcessorRecipe& recipe = options.processor->recipe();
-  for (const ColumnSpec& column : FigureColumns(recipe)) {
+  for (const ColumnSpec& column : FiguresOf(given)) {
     TRY(CheckIsFree(source, column.name, "the processor adds"));
   }
   const auto others = source.fields().subspan(1);  // the first field's column is replaced
@@ -150,6 +150,34 @@ Status CheckProcessor(const LoaderOptions& given) {
   if (fixed || recipe.patch.width != 0) return {};
   return refuse("its images would differ in size", "Let the processor resize them to one, or crop",
                 Code::kInvalidArgument);
+}
+
+// Refuses a program's function of rows, whose size is that of their batch. `what` has this size.
+Status CheckMapsBatches(const LoaderOptions& options, const std::string& what,
+                        const std::string& advice) {
+  if (options.map == nullptr) return {};
+  ASSIGN_OR_RETURN(const MapCaller map, MapCaller::Of(*options.map));
+  if (map.calls() != 0) return {};
+  return Error{.code = Code::kUnimplemented,
+               .cause = "'" + map.name() + "' is called with rows, whose size with " + what +
+                        " is that of their batch",
+               .advice = "Let it be called with batches, or " + advice};
+}
+
+// Checks that rows differ in the number of patches or tiles if they are to be padded.
+Status CheckRowPadding(const LoaderOptions& options) {
+  if (options.padding == RowPadding::kNone) return {};
+  const auto refuse = [](const std::string& why) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "padding is \"longest\", and " + why,
+                 .changes = {{OptionChange::How::kLeaveOut, "padding"}}};
+  };
+  if (options.processor == nullptr) return refuse("there is no processor, whose rows it pads");
+  const ProcessorRecipe& recipe = options.processor->recipe();
+  if (FixedPlan(recipe) && recipe.padded_rows == 0) {
+    return refuse("all rows of this processor have the same size, so there is nothing to pad");
+  }
+  return CheckMapsBatches(options, "padding", "leave padding out");
 }
 
 // Checks the layout and dtype of the output. Plan::Compile checks everything else.
@@ -349,13 +377,7 @@ Status CheckLargest(const LoaderOptions& options, const std::string& pad_to) {
                           "batches",
                  .advice = "Give height and width"};
   }
-  if (options.map == nullptr) return {};
-  ASSIGN_OR_RETURN(const MapCaller map, MapCaller::Of(*options.map));
-  if (map.calls() != 0) return {};
-  return Error{.code = Code::kUnimplemented,
-               .cause = "'" + map.name() + "' is called with rows, whose size with " + pad_to +
-                        " is known when the batch is complete",
-               .advice = "Let it be called with batches, or give PadTo a height and width"};
+  return CheckMapsBatches(options, pad_to, "give PadTo a height and width");
 }
 
 // Refuses to mix images that differ in size, and refuses a field named like the column of sizes.
@@ -475,6 +497,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckNumbers(options));
   TRY(CheckBatches(options));
   TRY(CheckProcessor(options));
+  TRY(CheckRowPadding(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
@@ -487,6 +510,11 @@ Status CheckOptions(const LoaderOptions& options) {
                      std::to_string(kMaxEpochs) + ", or left out for no limit"};
   }
   return {};
+}
+
+std::vector<ColumnSpec> FiguresOf(const LoaderOptions& options) {
+  const ProcessorRecipe& recipe = options.processor->recipe();
+  return FigureColumns(recipe, recipe.padded_rows != 0 || options.padding == RowPadding::kLongest);
 }
 
 uint32_t MostRows(const LoaderOptions& options) {

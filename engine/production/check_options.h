@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "core/batch/batch.h"
 #include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
@@ -35,6 +37,9 @@ Status CheckOptions(const LoaderOptions& options);
 inline bool CopiesRows(const LoaderOptions& options) {
   return options.transforms.empty() && options.views.empty() && options.source->in_memory();
 }
+
+// The columns of integers that the options' processor makes; the mask of padded rows is the first.
+std::vector<ColumnSpec> FiguresOf(const LoaderOptions& options);
 
 // The most rows of a batch. Precondition: `token_batches` is set if there are batch_tokens.
 uint32_t MostRows(const LoaderOptions& options);

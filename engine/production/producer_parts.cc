@@ -91,20 +91,25 @@ bool Replaces(const ColumnSpec& added, const Field& field) {
 ColumnSpec PixelColumn(const LoaderOptions& options) {
   const ProcessorRecipe& recipe = options.processor->recipe();
   const std::optional<ImagePlan> fixed = FixedPlan(recipe);
+  const bool pads = options.padding == RowPadding::kLongest;
   const ImageSize patch = fixed ? fixed->patch : recipe.patch;
   ColumnSpec column{
       "pixel_values", options.processor->options().dtype, {3, patch.height, patch.width}};
   if (recipe.flat()) column.row_shape = {static_cast<int64_t>(RowValues(recipe, patch))};
-  if (recipe.padded_rows != 0) {
+  if (recipe.padded_rows != 0 && !pads) {
     column.row_shape.insert(column.row_shape.begin(), recipe.padded_rows);
   }
-  if (fixed) return column;
+  if (fixed && !pads) return column;
   const PatchCounts& counts = *options.patch_counts;
   const uint64_t most = options.token_batches == nullptr
                             ? uint64_t{options.batch_size} * counts.most
                             : options.token_batches->MostOf(counts.of);
-  column.max_objects = std::max(counts.most, 1u);
   column.room = std::max<uint64_t>(most, 1);
+  if (pads) {
+    column.row_shape.insert(column.row_shape.begin(), std::max(counts.most, 1u));
+  } else {
+    column.max_objects = std::max(counts.most, 1u);
+  }
   return column;
 }
 
@@ -144,10 +149,9 @@ Status AddMapped(const SampleSource& source, const MapCaller& map,
 bool AddsLabels(const LoaderOptions& options, const std::optional<Plan>& plan,
                 const MapCaller* map) {
   const std::span<const Field> fields = options.source->fields();
-  const bool has_more =
-      (plan && (plan->pads() || plan->views() > 1 || plan->options().geometry)) ||
-      (options.processor != nullptr && !FigureColumns(options.processor->recipe()).empty()) ||
-      (map != nullptr && !map->columns().empty());
+  const bool has_more = (plan && (plan->pads() || plan->views() > 1 || plan->options().geometry)) ||
+                        (options.processor != nullptr && !FiguresOf(options).empty()) ||
+                        (map != nullptr && !map->columns().empty());
   return !has_more && fields.size() == 1 && fields[0].kind == Field::Kind::kImage;
 }
 
@@ -186,7 +190,12 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const LoaderOptions& options,
   }
   if (options.processor != nullptr) {
     columns[0] = PixelColumn(options);
-    std::ranges::copy(FigureColumns(options.processor->recipe()), std::back_inserter(columns));
+    std::vector<ColumnSpec> figures = FiguresOf(options);
+    if (columns[0].is_padded()) {
+      figures[0].row_shape = {columns[0].row_shape[0]};
+      figures[0].room = columns[0].room;
+    }
+    std::ranges::move(figures, std::back_inserter(columns));
   }
   if (AddsLabels(options, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
   for (size_t i = 0, piece = 0; plan && i < PlannedFields(source, plan); ++i) {
@@ -335,8 +344,9 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
   const bool counts_patches =
-      options.processor != nullptr && (!FixedPlan(options.processor->recipe()) ||
-                                       (options.batch_tokens != 0 && options.tokens.empty()));
+      options.processor != nullptr &&
+      (!FixedPlan(options.processor->recipe()) || options.padding == RowPadding::kLongest ||
+       (options.batch_tokens != 0 && options.tokens.empty()));
   if (counts_patches && options.patch_counts == nullptr) {
     ASSIGN_OR_RETURN(options.patch_counts,
                      PatchCountsOf(options, runtime.memory().budget().limit()));

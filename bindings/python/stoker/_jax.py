@@ -103,17 +103,19 @@ class JaxLoader:
         sides = self._loader._elements[0][1]
         if None not in sides:
             return
-        advice = 'Give PadTo a height and width instead of "batch"'
+        sides_of, advice = "height or width of images", 'Give PadTo a height and width instead of "batch"'
+        if self._loader._options["padding"] != "none":
+            sides_of, advice = "length of rows", "Iterate over the loader, and give jax.device_put its arrays"
         if self._processes > 1:
             raise UnimplementedError(
-                f"rows are as large as their batch's images, and those of {self._processes} processes differ",
+                f"the {sides_of} is that of a batch, and those of {self._processes} processes differ",
                 advice=advice,
             )
         count = len(self._sharding.device_set)  # which the sharding divides
         parts = self._sharding.shard_shape((count,) * (1 + len(sides)))
         if any(side is None and part != count for side, part in zip(sides, parts[1:])):
             raise UnimplementedError(
-                "the sharding divides the height or width of images, which differ from batch to batch",
+                f"the sharding divides the {sides_of}, which differ from batch to batch",
                 advice=advice,
             )
 

@@ -103,6 +103,11 @@ class Loader:
             says how full they are.
         tokens: the column of the source that counts against batch_tokens: integers, (n,); None means the
             patches that a processor makes.
+        padding: how rows of a processor that differ in the number of patches or tiles are returned: "none"
+            or "longest". "none": one after another (`Ragged`). "longest": `pixel_values` is (rows, longest,
+            …), zeros after each row's own; `pixel_attention_mask`, int32 (rows, longest), is 1 for these.
+            With batch_tokens, rows × longest is at most that, counted in `tokens` if these are given, and
+            samples of a batch have similar numbers.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
         dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16". Also
@@ -199,6 +204,7 @@ class Loader:
         batch_size: int | None = None,
         batch_tokens: int | None = None,
         tokens: str | None = None,
+        padding: str = "none",
         shuffle: bool = False,
         seed: int = 0,
         dtype: Any = "uint8",
@@ -233,6 +239,7 @@ class Loader:
             "batch_size": batch_size,
             "batch_tokens": batch_tokens,
             "tokens": tokens,
+            "padding": padding,
             "shuffle": shuffle,
             "seed": seed,
             "dtype": dtype,

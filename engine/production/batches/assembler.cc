@@ -80,12 +80,15 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   slot->start = batch.start;
   slot->position = sampler_.PositionOf(batch, 0);
   slot->SetRows(sampler_.RowsIn(batch));
-  if (slot->placed) {
+  if (slot->has_room()) {
+    uint32_t longest = 0;
     slot->starts.assign(1, 0);
     for (uint32_t row = 0; row < slot->rows; ++row) {
-      slot->starts.push_back(slot->starts.back() +
-                             places_->PlaceOf(sampler_.At(batch, row).sample));
+      const uint32_t place = places_->PlaceOf(sampler_.At(batch, row).sample);
+      longest = std::max(longest, place);
+      slot->starts.push_back(slot->starts.back() + place);
     }
+    slot->SetLongest(longest);
   }
   for (CropRegion& crops : slot->crops) crops.Clear();
   entry.slot = slot;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/result/try.h"
+#include "engine/production/check_options.h"
 #include "io/source/source.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/processor/figures.h"
@@ -37,7 +38,7 @@ RowProcessor::RowProcessor(const LoaderOptions& options, MemoryBudget& memory, i
       own_(options.processor->options()),
       values_(own_.recipe, own_.dtype),
       first_figure_(options.source->fields().size()),
-      figures_(FigureColumns(own_.recipe).size()) {
+      figures_(FiguresOf(options)) {
   for (int i = 0; i < workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(memory));
     Renew(*workers_.back());
@@ -62,9 +63,11 @@ Status RowProcessor::Write(const RowClaim& claim, uint64_t sample, std::span<con
   }
   Slot& slot = *claim.slot;
   const auto rows = static_cast<size_t>(plan->rows);
-  if (slot.placed) {
+  if (slot.has_room()) {
     const uint64_t room = slot.RoomOf(claim.row);
     if (rows > room) return Outgrown(sample, *plan, room);
+  }
+  if (slot.placed) {
     slot.Objects(0, claim.row) = plan->rows;
     TRY(processor.Write(*plan, static_cast<uint8_t*>(slot.Placed(0, claim.row))));
   } else {
@@ -73,8 +76,10 @@ Status RowProcessor::Write(const RowClaim& claim, uint64_t sample, std::span<con
     TRY(processor.Write(*plan, row));
     std::memset(row + bytes, 0, slot.row_bytes[0] - bytes);
   }
-  for (size_t i = 0; i < figures_; ++i) {
-    WriteFigures(own_.recipe, *plan, i, slot.Row(first_figure_ + i, claim.row));
+  for (size_t i = 0; i < figures_.size(); ++i) {
+    const size_t column = first_figure_ + i;
+    WriteFigures(own_.recipe, *plan, figures_[i].name,
+                 {static_cast<uint8_t*>(slot.Row(column, claim.row)), slot.row_bytes[column]});
   }
   return {};
 }

@@ -52,7 +52,8 @@ class RowProcessor {
   const LoaderOptions& options_;
   const ProcessorOptions& own_;
   const PatchValues values_;
-  const size_t first_figure_, figures_;  // columns
+  const size_t first_figure_;  // a column
+  const std::vector<ColumnSpec> figures_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

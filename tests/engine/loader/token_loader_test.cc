@@ -1,4 +1,5 @@
 // Loaders whose batches are filled up to a number of tokens.
+#include "engine/arrays/processor.h"
 #include "engine/loader/loader.h"
 #include "engine/order/token_batches.h"
 #include "io/memory/arrays.h"
@@ -184,6 +185,32 @@ TEST_F(TokenLoaderTest, OtherWorldsContinue) {
     EXPECT_EQ(ids.size(), kPhotos);
     EXPECT_EQ(std::ranges::adjacent_find(ids), ids.end());
   }
+}
+
+// A function of rows in C++ is told the shape of rows when the loader is opened.
+TEST_F(TokenLoaderTest, RefusesToPadRowsThatAreMappedOrOfOneSize) {
+  class Rows final : public MapFunction {
+   public:
+    std::string Describe() const override { return "of_rows"; }
+  };
+  LoaderOptions options;
+  options.source = std::make_shared<ListedFiles>(Samples());
+  options.batch_size = 4;
+  options.padding = RowPadding::kLongest;
+  EXPECT_THAT(Refused(options), HasSubstr("padding is \"longest\", and there is no processor, "
+                                          "whose rows it pads. Leave out padding."));
+  options.processor = Processor::Create({}).value();
+  EXPECT_THAT(Refused(options), HasSubstr("all rows of this processor have the same size"));
+  ProcessorRecipe qwen{.family = ProcessorFamily::kQwen, .sizing = Sizing::kPixels};
+  qwen.min_pixels = qwen.max_pixels = 56 * 56;
+  qwen.patch = {14, 14};
+  qwen.merge = qwen.temporal = 2;
+  options.processor = Processor::Create({.recipe = qwen}).value();
+  EXPECT_EQ(Refused(options), "");
+  options.map = std::make_shared<Rows>();
+  EXPECT_THAT(Refused(options),
+              HasSubstr("'of_rows' is called with rows, whose size with padding is that of their "
+                        "batch. Let it be called with batches, or leave padding out"));
 }
 
 TEST_F(TokenLoaderTest, RefusesStatesOfOtherBatches) {

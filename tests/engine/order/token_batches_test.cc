@@ -33,16 +33,21 @@ Batches BatchesOf(const TokenBatches& table, uint64_t epoch) {
   return all;
 }
 
-uint64_t Sum(const std::vector<uint32_t>& tokens, const std::vector<uint64_t>& batch) {
-  uint64_t sum = 0;
-  for (const uint64_t sample : batch) sum += tokens[sample];
-  return sum;
+// What counts against the budget: the sum, or of padded batches rows × the largest.
+uint64_t Sum(const std::vector<uint32_t>& tokens, const std::vector<uint64_t>& batch, bool padded) {
+  uint64_t sum = 0, longest = 0;
+  for (const uint64_t sample : batch) {
+    sum += tokens[sample];
+    longest = std::max<uint64_t>(longest, tokens[sample]);
+  }
+  return padded ? longest * batch.size() : sum;
 }
 
 // Checks the table against its plain form, and what each epoch promises.
 void Check(const std::vector<uint32_t>& tokens, uint32_t budget, uint32_t most_rows = 1 << 20) {
-  for (const bool shuffle : {false, true}) {
-    const TokenBatchOptions options{tokens, budget, most_rows, /*seed=*/3, shuffle};
+  for (const auto& [shuffle, padded] :
+       {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+    const TokenBatchOptions options{tokens, budget, most_rows, /*seed=*/3, shuffle, padded};
     const TokenBatches table(options);
     uint64_t most = 0;
     std::vector<uint32_t> others(tokens.rbegin(), tokens.rend());
@@ -51,12 +56,12 @@ void Check(const std::vector<uint32_t>& tokens, uint32_t budget, uint32_t most_r
     for (const uint64_t epoch : {0u, 1u, 77u}) {
       const Batches batches = BatchesOf(table, epoch);
       const PlainTokenBatches plain(options, epoch);
-      ASSERT_EQ(batches, plain.batches) << epoch << shuffle;
+      ASSERT_EQ(batches, plain.batches) << epoch << shuffle << padded;
       ASSERT_EQ(table.batches(/*full=*/true), plain.full);
       std::vector<int> times(tokens.size());
       for (const std::vector<uint64_t>& batch : batches) {
-        ASSERT_LE(Sum(tokens, batch), budget);
-        ASSERT_LE(Sum(others, batch), most_others);
+        ASSERT_LE(Sum(tokens, batch, padded), budget);
+        ASSERT_LE(Sum(others, batch, padded), most_others);
         ASSERT_LE(batch.size(), most_rows);
         most = std::max<uint64_t>(most, batch.size());
         for (const uint64_t sample : batch) ++times[sample];
@@ -135,23 +140,27 @@ TEST(TokenBatches, KeepTheOrderOfTheSourceWithoutShuffling) {
 TEST(TokenBatches, AreTheSameInAllVersions) {
   EXPECT_EQ(TokenBatches({kPhotoTokens, 16384, 1 << 20, 1, true}).Hash(), 1390252617891102431u);
   EXPECT_EQ(TokenBatches({kPhotoTokens, 16384, 1 << 20, 1, false}).Hash(), 5530110588516462978u);
+  EXPECT_EQ(TokenBatches({kPhotoTokens, 16384, 1 << 20, 1, true, true}).Hash(),
+            3532686544710618555u);
 }
 
 TEST(TokenBatches, HashCoversNumbersAndOptions) {
   std::vector<uint32_t> tokens(kPhotoTokens.begin(), kPhotoTokens.end());
   std::set<uint64_t> hashes;
-  const auto add = [&](uint32_t budget, uint32_t rows, uint64_t seed, bool shuffle) {
-    hashes.insert(TokenBatches({tokens, budget, rows, seed, shuffle}).Hash());
+  const auto add = [&](uint32_t budget, uint32_t rows, uint64_t seed, bool shuffle,
+                       bool padded = false) {
+    hashes.insert(TokenBatches({tokens, budget, rows, seed, shuffle, padded}).Hash());
   };
   add(16384, 1 << 20, 1, true);
   add(15000, 1 << 20, 1, true);
   add(16384, 10, 1, true);
   add(16384, 1 << 20, 2, true);
   add(16384, 1 << 20, 1, false);
+  add(16384, 1 << 20, 1, true, true);
   std::swap(tokens[0], tokens[1]);
   ASSERT_NE(tokens[0], tokens[1]);
   add(16384, 1 << 20, 1, true);
-  EXPECT_EQ(hashes.size(), 6u);
+  EXPECT_EQ(hashes.size(), 7u);
 }
 
 // These tables differ only in whether the smallest sample would fit in the last batch, which
@@ -202,6 +211,47 @@ TEST(TokenBatches, AreFull) {
   }
   ExpectFull(web, 16384, 0.98);
   ExpectFull(web, 65536, 0.98);
+}
+
+// Neighbours in size waste little: what is left after the last row, and what others have less than
+// the longest. Random batches of 16 web images would be half full.
+TEST(TokenBatches, PaddedAreNearlyFull) {
+  const std::vector<uint32_t> photos(kPhotoTokens.begin(), kPhotoTokens.end());
+  std::mt19937 random(7);
+  std::vector<uint32_t> many(20'000);
+  for (uint32_t& one : many) one = photos[random() % photos.size()];
+  EXPECT_GE(TokenBatches({many, 16384, 1 << 20, 1, true, true}).fill(), 0.95);
+  EXPECT_GE(TokenBatches({many, 65536, 1 << 20, 1, true, true}).fill(), 0.98);
+  EXPECT_GE(TokenBatches({photos, 16384, 1 << 20, 1, true, true}).fill(), 0.89);
+}
+
+// Two samples of an epoch's batch differ little, and are not the same two in the next epoch.
+TEST(TokenBatches, PaddedMixWithinClasses) {
+  std::vector<uint32_t> tokens(20'000);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = 1000 + static_cast<uint32_t>(i % 500);
+  const TokenBatches table({tokens, 20'000, 1 << 20, 1, true, true});
+  const Batches first = BatchesOf(table, 0), second = BatchesOf(table, 1);
+  std::set<std::pair<uint64_t, uint64_t>> pairs;
+  uint64_t again = 0, all = 0;
+  for (const std::vector<uint64_t>& batch : first) {
+    for (const uint64_t a : batch) {
+      for (const uint64_t b : batch) {
+        ASSERT_LE(tokens[a], tokens[b] * 1.04);
+        if (a < b) pairs.emplace(a, b);
+      }
+    }
+  }
+  for (const std::vector<uint64_t>& batch : second) {
+    for (const uint64_t a : batch) {
+      for (const uint64_t b : batch) {
+        if (a < b) {
+          ++all;
+          again += pairs.count({a, b});
+        }
+      }
+    }
+  }
+  EXPECT_LT(again, all / 10);
 }
 
 // Nothing can fill what is left after as many equal samples as fit.

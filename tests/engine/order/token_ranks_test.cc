@@ -24,12 +24,8 @@ SamplerOptions Shared(const TokenBatches& table, uint32_t world, Remainder remai
           .drop_remainder = drop};
 }
 
-class TokenRanks : public ::testing::TestWithParam<uint32_t> {};
-
-TEST_P(TokenRanks, HaveTheBatchesOfThePlan) {
-  const uint32_t world = GetParam();
-  const std::vector<uint32_t> tokens(kPhotoTokens.begin(), kPhotoTokens.end());
-  const TokenBatches table({tokens, 16384, 1 << 20, 3, true});
+// Checks that the ranks share the batches of an epoch, or of what is left of it.
+void CheckPlan(const TokenBatches& table, const std::vector<uint32_t>& tokens, uint32_t world) {
   for (const Remainder remainder : {Remainder::kUneven, Remainder::kDrop, Remainder::kPad}) {
     for (const uint64_t start : {uint64_t{0}, uint64_t{5}}) {
       std::vector<int> times(tokens.size()), wanted(tokens.size());
@@ -67,6 +63,16 @@ TEST_P(TokenRanks, HaveTheBatchesOfThePlan) {
       EXPECT_LE(*std::ranges::max_element(times), remainder == Remainder::kPad ? 2 : 1);
     }
   }
+}
+
+class TokenRanks : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(TokenRanks, HaveTheBatchesOfThePlan) {
+  const std::vector<uint32_t> tokens(kPhotoTokens.begin(), kPhotoTokens.end());
+  const TokenBatches packed({tokens, 16384, 1 << 20, 3, true});
+  const TokenBatches padded({tokens, 16384, 1 << 20, 3, true, /*padded=*/true});
+  CheckPlan(packed, tokens, GetParam());
+  CheckPlan(padded, tokens, GetParam());
 }
 
 // A sample has the same random draws for any number of ranks.

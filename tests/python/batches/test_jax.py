@@ -221,6 +221,16 @@ def test_batches_that_differ_in_size_are_divided_by_rows(made):
     for axes in [("a", "b"), (None, None, ("a", "b")), (None, "a", "b")]:
         with pytest.raises(stoker.UnimplementedError, match="divides the height or width"):
             loader.to_jax(sharding(*axes))
+    qwen = stoker.processor({"image_processor_type": "Qwen2VLImageProcessor"}, max_pixels=56 * 56 * 4)
+    options = {"batch_size": 8, "drop_remainder": True, "padding": "longest"}
+    padded = stoker.Loader(loader.source, [qwen], **options)
+    for wanted, got in zip(padded.epoch(0), padded.to_jax(sharding(("a", "b"))).epoch(0), strict=True):
+        assert np.array_equal(wanted.pixel_values, np.asarray(got.pixel_values))
+        assert np.array_equal(wanted.pixel_attention_mask, np.asarray(got.pixel_attention_mask))
+    with pytest.raises(
+        stoker.UnimplementedError, match=r"divides the length of rows.*Iterate over the loader"
+    ):
+        padded.to_jax(sharding("a", "b"))
 
 
 def test_processes_have_rows_of_one_size(made, monkeypatch):

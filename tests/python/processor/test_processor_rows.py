@@ -6,7 +6,6 @@ import itertools
 import json
 import pathlib
 import pickle
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,41 +14,20 @@ import numpy as np
 import processor_golden
 import pytest
 import stoker
+from processor_rows import COUNT, bytes_of, copied, index, make_folders, write
 from stoker import _pixels
 
 QWEN, CLIP, NAFLEX = (processor_golden.CONFIGS[name] for name in ("qwen2-vl", "clip", "siglip2"))
-SIZES = [*processor_golden.SIZES, (400, 90), (31, 260), (224, 224)]
-COUNT = 21
-
-
-def write(path, width, height):
-    path.write_bytes(_pixels.encoded(processor_golden.picture(width, height)))
-
-
-def index(folder):
-    subprocess.run([sys.executable, "-m", "stoker", "index", folder], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Pictures of several sizes in two classes, without an index and with one."""
-    plain = tmp_path_factory.mktemp("rows") / "plain"
-    for i in range(COUNT):
-        path = plain / "ab"[i % 2] / f"{i:02}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, *SIZES[i % len(SIZES)])
-    indexed = plain.parent / "indexed"
-    shutil.copytree(plain, indexed)
-    index(indexed)
-    return {"plain": plain, "indexed": indexed}
+    return make_folders(tmp_path_factory.mktemp("rows"))
 
 
 @pytest.fixture
 def indexed(folders, tmp_path):
-    """A copy of the indexed folder, to change."""
-    shutil.copytree(folders["plain"], tmp_path / "own")
-    index(tmp_path / "own")
-    return tmp_path / "own"
+    return copied(folders, tmp_path)
 
 
 def make(folder, config=QWEN, before=(), of=(), **options):
@@ -79,15 +57,6 @@ def check(batch, source, wanted, within=0):
 
 def check_epoch(loader, processor):
     return [check(batch, loader.source, processor) for batch in loader]
-
-
-def bytes_of(batch):
-    parts = []
-    for name in batch._fields:
-        column = batch[name]
-        arrays = [column.values, column.offsets] if isinstance(column, stoker.Ragged) else [column]
-        parts += [array.tobytes() for array in arrays]
-    return b"".join(parts)
 
 
 @pytest.mark.parametrize("known", ["plain", "indexed"])

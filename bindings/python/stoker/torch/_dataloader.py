@@ -76,7 +76,7 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        channels, exif_orientation, geometry, max_pixels, max_scans: as for `stoker.Loader`.
+        padding, channels, exif_orientation, geometry, max_pixels, max_scans: as for `stoker.Loader`.
         accept_truncated, accept_16_bits, on_bad, max_bad_fraction: as for `stoker.Loader`.
         bad_samples_file, cache, depth, wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
@@ -115,6 +115,7 @@ class DataLoader:
         rank: int | None = None,
         world: int | None = None,
         remainder: str = "pad",
+        padding: str = "none",
         channels: str | int = "rgb",
         exif_orientation: bool = True,
         geometry: bool = False,
@@ -177,6 +178,7 @@ class DataLoader:
             "seed": seed,
             "decode": "full" if on_device else decode,
             "remainder": remainder,
+            "padding": padding,
             "channels": channels,
             "exif_orientation": exif_orientation,
             "geometry": geometry,
