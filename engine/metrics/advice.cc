@@ -96,13 +96,15 @@ class Adviser {
     if (TooEarly()) return "";
     if (share_ < kNoWait) {
       return "The consumer is the limit: it waited " + Percent(share_) +
-             " of the time. There is nothing to do here.";
+             " of the time. There is nothing to do here." + FillText();
     }
-    if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
+    if (causes_[0].first == 0) {
+      return "The consumer waited " + Percent(share_) + " of the time." + FillText();
+    }
     const Cause cause = causes_[0].second;
     return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : DescribeWait(cause)) +
            (cause == Cause::kDecode ? DescribeLeft() + DescribeOthers() : "") + Next() +
-           Sentence(RemediesFor(cause));
+           Sentence(RemediesFor(cause)) + FillText();
   }
 
   // `cold`: see FirstChange.
@@ -206,6 +208,13 @@ class Adviser {
       text += TextOf(*parts[i]);
     }
     return text.empty() ? text : " " + Capitalize(std::move(text)) + ".";
+  }
+
+  std::string FillText() const {
+    if (stats_.fuller_tokens == 0) return "";
+    return " Batches are " + Percent(stats_.batch_fill) + " full: raise batch_tokens to " +
+           Number(static_cast<double>(stats_.fuller_tokens)) +
+           ", four times the largest sample, or more.";
   }
 
   bool Always() const { return true; }

@@ -65,6 +65,7 @@ constexpr CounterRow kRows[] = {
      .unit = kShare,
      .adds = kLatest,
      .doc = "Share of batch_tokens that an epoch's batches have on average; 0 without it"},
+    {.in = &At<&S::fuller_tokens>, .adds = kLatest, .doc = "What batch_tokens should be at least"},
     {.name = "bad",
      .in = &Faults,
      .adds = kLatest,  // the loader counts these for all its producers

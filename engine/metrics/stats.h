@@ -31,16 +31,17 @@ struct CacheCounts {
 struct LoaderStats {
   uint64_t samples = 0;  // processed, including failed ones
   uint64_t bytes_read = 0;
-  uint64_t batches = 0;      // delivered
-  double batch_fill = 0;     // TokenBatches::fill; 0 without batch_tokens
-  BadCounts bad;             // in these batches, and in those replaced by an error
-  StageTimes stages;         // summed over workers
-  uint64_t work_ns = 0;      // workers' time on samples, including decode and resize
-  CoreTime clocked;          // sampled: how much of that time workers had a core
-  uint64_t read_cpu_ns = 0;  // CPU time of the Runtime's reader threads, for all loaders together
-  uint64_t wait_ns = 0;      // time that Next() waited
-  WaitCauses waited;         // the same by cause, without a wait that has not ended
-  uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
+  uint64_t batches = 0;        // delivered
+  double batch_fill = 0;       // TokenBatches::fill; 0 without batch_tokens
+  uint64_t fuller_tokens = 0;  // TokenBatches::fuller_budget
+  BadCounts bad;               // in these batches, and in those replaced by an error
+  StageTimes stages;           // summed over workers
+  uint64_t work_ns = 0;        // workers' time on samples, including decode and resize
+  CoreTime clocked;            // sampled: how much of that time workers had a core
+  uint64_t read_cpu_ns = 0;    // CPU time of the Runtime's reader threads, for all loaders together
+  uint64_t wait_ns = 0;        // time that Next() waited
+  WaitCauses waited;           // the same by cause, without a wait that has not ended
+  uint64_t consumer_ns = 0;    // time between receiving a batch and asking for the next one
   std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
   DecodePaths decoded;                   // which decoders decoded JPEGs, and why
   bool may_have_crop_index = false;      // `stoker index` takes the samples' folder

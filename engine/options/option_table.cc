@@ -103,10 +103,13 @@ std::vector<LoaderOptionRow> MakeTable() {
                "epochs have the same number of batches, which the ranks share. A sample with more "
                "tokens is a ValueError that names it. `stats()[\"batch_fill\"]` says how full they "
                "are.",
-       .zero = "batches of batch_size rows"},
+       .zero = "batches of batch_size rows",
+       .flag_group = kMain},
       {.option = {{.name = "tokens"}, &AnyText<&O::tokens>},
        .doc = "the column of the source that counts against batch_tokens: integers, (n,)",
-       .zero = "the patches that a processor makes"},
+       .zero = "the patches that a processor makes",
+       .flag_group = kMain,
+       .flag_value = "COLUMN"},
       {.option = ChoiceOf<&O::padding>(
            "padding", {{"none", RowPadding::kNone}, {"longest", RowPadding::kLongest}}),
        .doc = "how rows of a processor that differ in the number of patches or tiles are returned",
@@ -114,7 +117,8 @@ std::vector<LoaderOptionRow> MakeTable() {
            "\"none\": one after another (`Ragged`). \"longest\": `pixel_values` is (rows, "
            "longest, …), zeros after each row's own; `pixel_attention_mask`, int32 (rows, "
            "longest), is 1 for these. With batch_tokens, rows × longest is at most that, "
-           "counted in `tokens` if these are given, and samples of a batch have similar numbers."},
+           "counted in `tokens` if these are given, and samples of a batch have similar numbers.",
+       .flag_group = kMain},
       {.option = Flag<&O::shuffle>("shuffle"), .doc = "a new order each epoch"},
       {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
        .doc = "seed of the order and of every random transform",

@@ -96,6 +96,8 @@ TokenBatches::TokenBatches(const TokenBatchOptions& options)
   const uint64_t batches = begins_.size() - 1;
   full_ = batches - (full ? 0 : 1);
   fill_ = static_cast<double>(all) / static_cast<double>(batches) / options.budget;
+  const uint64_t four = uint64_t{4} * tops.back();
+  if (fill_ < 0.97 && four > options.budget) fuller_ = four;
 }
 
 bool TokenBatches::Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops,

@@ -58,6 +58,9 @@ class TokenBatches {
   uint64_t batches(bool full) const { return full ? full_ : begins_.size() - 1; }
   uint32_t most_rows() const { return most_rows_; }  // of any batch
   double fill() const { return fill_; }              // tokens / (batches × budget)
+  // A budget with which batches would be fuller than these, which are less than 97 % full: four
+  // times the largest sample; 0 if that is not the reason.
+  uint64_t fuller_budget() const { return fuller_; }
   // An upper bound, over the batches of all epochs, of the sum of `of`, a number of each sample; of
   // padded batches, of the rows × the largest.
   uint64_t MostOf(std::span<const uint32_t> of) const;
@@ -97,6 +100,7 @@ class TokenBatches {
   uint32_t most_rows_ = 0;
   uint64_t full_ = 0;  // batches; the last one is the only one that may not be full
   double fill_ = 0;
+  uint64_t fuller_ = 0;
   std::vector<uint32_t> members_;       // samples, by (tokens, id)
   std::vector<uint32_t> class_begins_;  // in members_, and their number
   std::vector<uint32_t> slots_;         // by position: a member of the row's class

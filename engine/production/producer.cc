@@ -250,7 +250,10 @@ LoaderStats Producer::Stats() const {
   decoder_.AddTo(stats);
   stalls_.AddTo(stats);
   stats.batches = delivered_;
-  if (options_.token_batches != nullptr) stats.batch_fill = options_.token_batches->fill();
+  if (options_.token_batches != nullptr) {
+    stats.batch_fill = options_.token_batches->fill();
+    stats.fuller_tokens = options_.token_batches->fuller_budget();
+  }
   AddSlots(*slots_, stats);
   AddRuntime(runtime_, *options_.source, reads_, stats);
   stats.crops_at_random = CropsAtRandom(options_);

@@ -32,6 +32,7 @@ namespace {
 struct BenchArguments {
   std::string directory;
   RecipeArguments recipe;
+  std::string processor;
   std::string crop_index = "auto";
   std::vector<std::string> source_options;
   LoaderOptions loader;  // some of its options have flags
@@ -62,10 +63,13 @@ constexpr const char* kBenchFooter = R"(Examples:
   stoker bench photos --cold --reader uring --json | jq .images_per_second
   stoker bench photos --read-only --cold
   stoker bench photos --explain
+  stoker bench photos --processor preprocessor_config.json --batch-tokens 65536
 
 The figures (docs/cli.md says how each is measured):
   throughput      samples delivered per second, from the first request for a
-                  batch to the last batch
+                  batch to the last batch; with --processor also patches, or
+                  tiles
+  batch fill      patches or tokens of a batch, as a share of --batch-tokens
   CPU             user and system time of the whole process, for 1,000 samples:
                   the figure to compare on machines that are not idle
   read            bytes read per second, and how many came from storage, not
@@ -118,12 +122,11 @@ Status CheckTogether(const BenchArguments& given) {
   }
   const bool of_batches = !given.device.empty() || given.digest || given.live ||
                           !given.trace.empty() || !given.prometheus.empty() || given.loader.cache;
-  if (given.read_only && of_batches) {
-    return Error{
-        .code = Code::kInvalidArgument,
-        .cause =
-            "--read-only makes no batches: --cache, --device, --digest, --live, --trace and "
-            "--prometheus have nothing to do"};
+  if (given.read_only && (of_batches || given.loader.batch_tokens != 0)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause =
+                     "--read-only makes no batches: --batch-tokens, --cache, --device, --digest, "
+                     "--live, --trace and --prometheus have nothing to do"};
   }
   return {};
 }
@@ -171,6 +174,13 @@ Result<BenchOptions> OptionsOf(const BenchArguments& given) {
                    OpenSamples(given.directory, given.crop_index, given.source_options));
   ASSIGN_OR_RETURN(std::optional<DeviceBench> device, DeviceOf(given));
   BenchOptions options = OptionsOf(given, std::move(recipe), std::move(source));
+  if (!given.processor.empty()) {
+    ASSIGN_OR_RETURN(options.loader.processor, ProcessorOf(given.processor, given.recipe));
+    options.transform = given.processor;
+    options.loader.transforms.clear();
+    options.loader.dtype = DType::kU8;  // the processor has its own, and limits
+    options.loader.limits = {};
+  }
   options.device = std::move(device);
   return options;
 }
@@ -275,6 +285,16 @@ Result<int> RunBenchCommand(const BenchArguments& given) {
 void AddDataOptions(CLI::App& command, BenchArguments& given) {
   command.add_option("DIR", given.directory, kDirHelp)->type_name("")->required();
   AddRecipeOptions(command, given.recipe);
+  CLI::Option* processor =
+      command
+          .add_option("--processor", given.processor,
+                      "the configuration of an image processor of Hugging Face, a file or its "
+                      "folder, instead of transforms; makes float32 unless --dtype is given")
+          ->type_name("FILE");
+  for (const char* name :
+       {"--transform", "--size", "--interpolation", "--no-antialias", "--normalize", "--recipe"}) {
+    processor->excludes(command.get_option(name));
+  }
   command
       .add_option("--crop-index", given.crop_index,
                   "auto: DIR's own index if it has one (see `stoker index`); off; or the path of "
@@ -342,8 +362,8 @@ void AddExplainOption(CLI::App& command, BenchArguments& given) {
       command.add_flag("--explain", given.explain,
                        "measure for a few seconds what storage, decoding, memory and the copy to a "
                        "device could do alone, what all together reach, and what to change first");
-  for (const char* name :
-       {"--epochs", "--read-only", "--cache", "--digest", "--live", "--trace", "--prometheus"}) {
+  for (const char* name : {"--epochs", "--read-only", "--cache", "--digest", "--live", "--trace",
+                           "--prometheus", "--batch-tokens", "--processor"}) {
     explain->excludes(command.get_option(name));
   }
 }
@@ -388,7 +408,11 @@ void AddBench(CLI::App& app, Command& chosen) {
   AddTestOptions(*command, *given);
   AddExplainOption(*command, *given);
   command->footer(kBenchFooter);
-  command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });
+  command->callback([command, given, &chosen] {
+    const bool of_rows = !command->get_option("--batch-size")->empty();
+    if (given->loader.batch_tokens != 0 && !of_rows) given->loader.batch_size = 0;
+    chosen = [given] { return RunBenchCommand(*given); };
+  });
 }
 
 }  // namespace stoker::cli

@@ -13,6 +13,7 @@
 #include "bindings/cli/bench/report_figures.h"
 #include "bindings/cli/text/report_text.h"
 #include "core/result/plural.h"
+#include "engine/arrays/processor.h"
 #include "engine/metrics/stats.h"
 
 namespace stoker {
@@ -75,6 +76,14 @@ bool HasIndex(const DecodePaths& paths) {
   return paths.indexed + paths.stale + paths.contradicted > 0;
 }
 
+// Returns "of 64", or "of at most 65,536 patches, padded to the longest".
+std::string BatchesText(const LoaderOptions& loader) {
+  if (loader.batch_tokens == 0) return fmt::format("of {}", loader.batch_size);
+  return fmt::format("of at most {} {}{}", Count(loader.batch_tokens),
+                     loader.tokens.empty() ? "patches" : "tokens",
+                     loader.padding == RowPadding::kNone ? "" : ", padded to the longest");
+}
+
 // Returns "ram:8GiB, 21,600 samples from it, 400 of 47.1 MiB in it; full".
 std::string CacheText(const CacheCounts& cache) {
   std::string text =
@@ -107,13 +116,18 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
         fmt::format("{} {}", Count(report.classes), Plural(report.classes, "class", "classes"));
   }
   text.Add("", fmt::format("{}: {}, {}", report.source, SamplesText(report.samples), labels));
-  text.Line("transform", fmt::format("{}, {}, {} {}{}", options.transform, FilterName(report),
-                                     NameOf(options.loader.dtype), NameOf(options.loader.layout),
-                                     ChannelsText(options.loader.channels)));
+  if (const Processor* processor = options.loader.processor.get()) {
+    text.Line("processor",
+              fmt::format("{}, {}", options.transform, NameOf(processor->options().dtype)));
+  } else {
+    text.Line("transform", fmt::format("{}, {}, {} {}{}", options.transform, FilterName(report),
+                                       NameOf(options.loader.dtype), NameOf(options.loader.layout),
+                                       ChannelsText(options.loader.channels)));
+  }
   text.Line("plan", loader.plan);
   text.Line(
       "batches",
-      fmt::format("of {}, {}{}, seed {}{}", options.loader.batch_size,
+      fmt::format("{}, {}{}, seed {}{}", BatchesText(options.loader),
                   options.loader.shuffle ? "shuffled" : "in the folder's order",
                   options.loader.drop_remainder ? ", full ones only" : "", options.loader.seed,
                   options.loader.world == 1
@@ -136,6 +150,16 @@ void AddFigures(const BenchReport& report, ReportText& text) {
   text.Figure("throughput", fmt::format("{:.1f} samples/s", ImagesPerSecond(report)),
               fmt::format("{}, {} {}, {}", SamplesText(report.images), Count(report.epochs),
                           Plural(report.epochs, "epoch", "epochs"), Duration(report.seconds)));
+  if (report.patches != 0) {
+    text.Figure("", fmt::format("{:.0f} patches/s", PatchesPerSecond(report)),
+                fmt::format("{} patches, without padding", Count(report.patches)));
+  }
+  if (report.options.loader.batch_tokens != 0) {
+    text.Figure("batch fill", fmt::format("{:.1f} %", 100 * report.loader.batch_fill),
+                fmt::format("{:.1f} samples a batch",
+                            static_cast<double>(report.images) /
+                                static_cast<double>(std::max<uint64_t>(report.batches, 1))));
+  }
   text.Figure("CPU",
               fmt::format("{:.3f} s / 1,000 samples", PerImage(report, report.cpu_seconds) * 1e3),
               fmt::format("user and system; {:.2f} cores busy on average",

@@ -46,6 +46,10 @@ double ImagesPerSecond(const BenchReport& report) {
   return PerSecond(report, static_cast<double>(report.images));
 }
 
+double PatchesPerSecond(const BenchReport& report) {
+  return PerSecond(report, static_cast<double>(report.patches));
+}
+
 double CpuShare(const BenchReport& report, double cpu_seconds) {
   return report.cpu_seconds <= 0 ? 0 : cpu_seconds / report.cpu_seconds;
 }

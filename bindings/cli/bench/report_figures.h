@@ -17,6 +17,7 @@ std::string AdviceOf(const BenchReport& report);
 double PerImage(const BenchReport& report, double seconds);
 double PerSecond(const BenchReport& report, double amount);
 double ImagesPerSecond(const BenchReport& report);
+double PatchesPerSecond(const BenchReport& report);
 double CpuShare(const BenchReport& report, double cpu_seconds);  // of the process' CPU time
 
 // Whether the transforms antialias; nullopt if nothing is resized.

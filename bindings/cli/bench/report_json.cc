@@ -7,6 +7,7 @@
 
 #include "bindings/cli/bench/report.h"
 #include "bindings/cli/bench/report_figures.h"
+#include "engine/arrays/processor.h"
 #include "engine/metrics/counters.h"
 #include "engine/metrics/stats.h"
 #include "transforms/plan/explain.h"
@@ -108,16 +109,20 @@ Json OptionsJson(const BenchReport& report) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
   const std::optional<bool> antialias = Antialias(report);
+  const Processor* const of = options.loader.processor.get();
   return {{"transform", options.transform},
           {"plan", loader.plan},
           {"mix", options.loader.mix ? Json(TextOf(*options.loader.mix)) : Json(nullptr)},
           {"filter", FilterName(report)},
           {"antialias", antialias ? Json(*antialias) : Json(nullptr)},
           {"decode", NameOf(options.loader.decode)},
-          {"dtype", NameOf(options.loader.dtype)},
+          {"dtype", NameOf(of != nullptr ? of->options().dtype : options.loader.dtype)},
           {"layout", NameOf(options.loader.layout)},
           {"channels", NameOf(options.loader.channels)},
           {"batch_size", options.loader.batch_size},
+          {"batch_tokens", options.loader.batch_tokens},
+          {"tokens", options.loader.tokens},
+          {"padding", options.loader.padding == RowPadding::kNone ? "none" : "longest"},
           {"epochs", options.epochs},
           {"shuffle", options.loader.shuffle},
           {"seed", options.loader.seed},
@@ -156,6 +161,9 @@ std::string BenchReportJson(const BenchReport& report) {
       {"epochs", report.epochs},
       {"seconds", report.seconds},
       {"images_per_second", ImagesPerSecond(report)},
+      {"patches", report.patches},
+      {"patches_per_second", PatchesPerSecond(report)},
+      {"batch_fill", report.loader.batch_fill},
       {"cpu_seconds", report.cpu_seconds},
       {"cpu_seconds_per_1000_images", PerImage(report, report.cpu_seconds) * 1e3},
       {"bytes_read", report.bytes_read},

@@ -74,6 +74,14 @@ struct Meter {
   }
 };
 
+// Returns the patches or tiles of a batch of a processor, without padding.
+uint64_t PatchesOf(const Batch& batch) {
+  const Column* const mask = batch.column("pixel_attention_mask");
+  if (mask == nullptr) return static_cast<uint64_t>(batch.images().shape[0]);
+  const std::span<const int32_t> all = mask->as<const int32_t>();
+  return static_cast<uint64_t>(std::ranges::count(all, 1));
+}
+
 class Run {
  public:
   Run(const BenchOptions& options, const KeepGoing& keep_going)
@@ -251,6 +259,7 @@ void Run::Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns) {
 }
 
 Status Run::Use(Batch batch) {
+  if (options_.loader.processor != nullptr) report_.patches += PatchesOf(batch);
   if (options_.digest) digest_.Add(batch);
   return {};
 }

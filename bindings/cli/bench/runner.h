@@ -89,6 +89,7 @@ struct BenchReport {
   uint64_t epochs = 0;   // completed
   uint64_t batches = 0;  // delivered
   uint64_t images = 0;   // delivered
+  uint64_t patches = 0;  // of these images, or tiles, without padding; 0 without a processor
   uint64_t bytes_read = 0;
   uint64_t bytes_from_storage = 0;  // bytes that were not in the page cache
   bool interrupted = false;         // `keep_going` ended it

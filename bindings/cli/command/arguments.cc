@@ -29,7 +29,7 @@ std::string WithDefault(const std::string& what, const Value& value) {
   return fmt::format("{} [{}]", what, value);
 }
 
-// batch_size may be 0 only with batch_tokens, which is not in the command.
+// batch_size is 0 only without the flag, next to --batch-tokens.
 NumberRange RangeOf(const OptionInfo& option) {
   return {static_cast<int64_t>(option.required ? 1 : option.low),
           static_cast<int64_t>(option.high)};
@@ -62,6 +62,27 @@ CLI::Option* AddText(CLI::App& command, const std::string& name, const TextValue
       });
 }
 
+CLI::Option* AddEnum(CLI::App& command, const std::string& name, const EnumValue& value,
+                     const std::vector<OptionInfo::Choice>& choices, const std::string& what) {
+  std::vector<std::string> names;
+  names.reserve(choices.size());
+  for (const OptionInfo::Choice& choice : choices) names.emplace_back(choice.name);
+  const auto set = [value, choices](const std::string& text) {
+    const auto named = [&](const OptionInfo::Choice& choice) { return text == choice.name; };
+    const auto found = std::ranges::find_if(choices, named);
+    if (found != choices.end()) value.set(value.at, found->value);
+    return found != choices.end();
+  };
+  const int now = value.get(value.at);
+  const auto standard = std::ranges::find(choices, now, &OptionInfo::Choice::value);
+  return command.add_option_function<std::string>(name, set, WithDefault(what, standard->name))
+      ->type_name(fmt::format("{}", fmt::join(names, "|")))
+      ->check([set, names](const std::string& text) {
+        if (set(text)) return std::string();
+        return fmt::format("{} is not one of {}", text, fmt::join(names, ", "));
+      });
+}
+
 // Adds the flag of a loader option whose value is a `Value`; returns null if flags have no such
 // type.
 template <typename Value>
@@ -81,6 +102,9 @@ CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value&
   }
   if constexpr (std::is_same_v<Value, TextValue>) {
     return AddText(command, name, value, what, row.flag_value);
+  }
+  if constexpr (std::is_same_v<Value, EnumValue>) {
+    return AddEnum(command, name, value, row.option.choices, what);
   }
   return nullptr;
 }

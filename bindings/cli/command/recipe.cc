@@ -3,13 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
+#include "bindings/c/processor_config.h"
 #include "core/memory/memory_budget.h"
 #include "core/result/try.h"
+#include "engine/arrays/processor.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker::cli {
@@ -55,7 +59,8 @@ Error Wrong(const std::string& path, const std::string& cause) {
           .advice = "docs/loader-spec.md has the keys"};
 }
 
-Result<Recipe> RecipeOfFile(const std::string& path) {
+// Reads a file; nullopt if it is too long.
+Result<std::optional<std::string>> TextIn(const std::string& path) {
   MemoryBudget budget(2 * kLongestSpec);
   ReadRequest read;
   read.buffer = GrowingBuffer(budget);
@@ -64,10 +69,15 @@ Result<Recipe> RecipeOfFile(const std::string& path) {
   if (!read.status.ok()) {
     Error error = std::move(read.status).error().WithFile(path);
     if (error.code != Code::kResourceExhausted) return error;
-    return Wrong(path, "is longer than " + std::to_string(kLongestSpec) + " bytes");
+    return std::optional<std::string>();
   }
-  Result<TransformSpec> spec =
-      ParseRecipe({reinterpret_cast<const char*>(read.buffer.data()), read.size});
+  return std::optional(std::string(reinterpret_cast<const char*>(read.buffer.data()), read.size));
+}
+
+Result<Recipe> RecipeOfFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, TextIn(path));
+  if (!text) return Wrong(path, "is longer than " + std::to_string(kLongestSpec) + " bytes");
+  Result<TransformSpec> spec = ParseRecipe(*text);
   if (!spec.ok()) return Wrong(path, spec.error().cause);
   if (spec->mix) {
     TRY(CheckMix(*spec->mix));
@@ -143,6 +153,23 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
                                   "crop is at least twice as large as the resized image");
   decode->each([&given](const std::string&) { given.decode_given = true; });
   AddLimits(command, given.limits);
+}
+
+Result<std::shared_ptr<const Processor>> ProcessorOf(const std::string& path,
+                                                     const RecipeArguments& given) {
+  const bool is_folder = std::filesystem::is_directory(path);
+  const std::string file = is_folder ? path + "/preprocessor_config.json" : path;
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, TextIn(file));
+  Result<ProcessorRecipe> parsed =
+      text ? ParseProcessorConfig(*text, ResampledAs::kTorchvision)
+           : Error{Code::kInvalidArgument, "it is longer than a configuration may be"};
+  if (!parsed.ok()) return std::move(parsed).error().WithFile(file);
+  ProcessorOptions options{.recipe = *std::move(parsed)};
+  if (given.dtype_given) options.dtype = DTypeNamed(given.dtype);
+  SetLimits(given.limits, options.limits);
+  ASSIGN_OR_RETURN(std::shared_ptr<const Processor> processor,
+                   Processor::Create(std::move(options)));
+  return processor;
 }
 
 Result<Recipe> RecipeOf(const RecipeArguments& given) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;
+}
+
+namespace stoker {
+class Processor;
 }
 
 namespace stoker::cli {
@@ -47,6 +52,12 @@ struct Recipe {
 
 // Adds the options; `given` must outlive the parsing.
 void AddRecipeOptions(CLI::App& command, RecipeArguments& given);
+
+// Reads the configuration of an image processor: a file, or preprocessor_config.json in a folder.
+// The options' dtype, if it is given, and limits apply. Errors: those of the file and of
+// ParseProcessorConfig.
+Result<std::shared_ptr<const Processor>> ProcessorOf(const std::string& path,
+                                                     const RecipeArguments& given);
 
 // InvalidArgument if options contradict each other, NotFound and others if the file cannot be read.
 // Plan::Compile checks the list of transforms.

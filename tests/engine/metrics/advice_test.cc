@@ -49,6 +49,25 @@ LoaderStats Storage(uint64_t waited) {
   return stats;
 }
 
+// It is added to what is said about waits.
+TEST(Advice, SaysWhichBatchTokensWouldFillBatches) {
+  LoaderStats stats = Decoding(1);
+  stats.batch_fill = 0.881;
+  const std::string waits = Advice(stats);
+  EXPECT_THAT(waits, Not(HasSubstr("batch_tokens")));
+  stats.fuller_tokens = 43'424;
+  const std::string fill =
+      " Batches are 88% full: raise batch_tokens to 43,424, four times the largest sample, or "
+      "more.";
+  EXPECT_EQ(Advice(stats), waits + fill);
+  for (const uint64_t waited : {20, 60, 95}) {
+    stats = Decoding(waited);
+    stats.batch_fill = 0.881;
+    stats.fuller_tokens = 43'424;
+    EXPECT_THAT(Advice(stats), ::testing::EndsWith(fill));
+  }
+}
+
 TEST(Advice, IsEmptyBeforeTheSecondBatch) {
   EXPECT_EQ(Advice({}), "");
   LoaderStats stats = Decoding(41);

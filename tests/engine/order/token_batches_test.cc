@@ -254,6 +254,20 @@ TEST(TokenBatches, PaddedMixWithinClasses) {
   EXPECT_LT(again, all / 10);
 }
 
+// Where the largest sample is the reason, four times its size is; otherwise there is no number.
+TEST(TokenBatches, KnowWhichBudgetFillsThem) {
+  const auto fuller = [](const std::vector<uint32_t>& tokens, uint32_t budget, bool padded) {
+    return TokenBatches({tokens, budget, 1 << 20, 1, true, padded}).fuller_budget();
+  };
+  const std::vector<uint32_t> equal(1000, 200), small(1000, 1);
+  for (const bool padded : {false, true}) {
+    EXPECT_EQ(fuller(equal, 399, padded), 800u);
+    EXPECT_EQ(fuller(equal, 400, padded), 0u) << "they are full";
+    EXPECT_EQ(fuller(equal, 999, padded), 0u) << "the budget has room for four";
+    EXPECT_EQ(fuller(small, 700, padded), 0u) << "there are two batches";
+  }
+}
+
 // Nothing can fill what is left after as many equal samples as fit.
 TEST(TokenBatches, OfEqualSamplesHaveAsManyAsFit) {
   const std::vector<uint32_t> equal(1000, 200);
