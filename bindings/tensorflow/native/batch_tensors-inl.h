@@ -170,12 +170,8 @@ inline absl::Status ExtraTensor(stoker_dataset* dataset, const stoker_batch* bat
   stoker_batch_info info{};
   info.struct_size = sizeof(info);
   TF_RETURN_IF_ERROR(ToStatus(Api().batch_info(batch, &info)));
-  stoker_column first{};
-  first.struct_size = sizeof(first);
-  TF_RETURN_IF_ERROR(ToStatus(Api().batch_column(batch, 0, &first)));
-  const int64_t rows = first.dims[0];
-  if (extra == Elements::kPaths) return Paths(dataset, info.sample_ids, rows, tensor);
-  *tensor = SampleIds(info.sample_ids, rows);
+  if (extra == Elements::kPaths) return Paths(dataset, info.sample_ids, info.rows, tensor);
+  *tensor = SampleIds(info.sample_ids, info.rows);
   return absl::OkStatus();
 }
 
