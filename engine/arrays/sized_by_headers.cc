@@ -43,8 +43,8 @@ class HeaderReader {
     if (source.calls() != 0) calls_ = MakeCallReader(source);
   }
 
-  Result<ImageFacts> Read(uint64_t id) {
-    ByteRange range = source_.RangeOf(id);
+  Result<ImageFacts> Read(ImageNumbers::Place at) {
+    ByteRange range = source_.RangeOfAny(at.sample, at.piece);
     if (calls_ == nullptr && range.length == kUnknownLength) {
       source_.PathOf(range.file, request_.path);
       std::error_code failed;  // reading says why
@@ -54,29 +54,31 @@ class HeaderReader {
     if (calls_ == nullptr && !source_.has_records() && range.length > kHeaderBytes) {
       ByteRange begin = range;
       begin.length = kHeaderBytes;
-      if (Result<ImageFacts> facts = Read(id, begin); facts.ok()) {
+      if (Result<ImageFacts> facts = Read(at, begin); facts.ok()) {
         facts->file_bytes = range.length == kUnknownLength ? 0 : range.length;
         return facts;
       }
     }
-    Result<ImageFacts> facts = Read(id, range);
+    Result<ImageFacts> facts = Read(at, range);
     if (facts.ok()) return facts;
-    return NamedError(source_, id, std::move(facts).error().WithFile(request_.path));
+    return NamedError(source_, at.sample, std::move(facts).error().WithFile(request_.path),
+                      at.piece);
   }
 
  private:
-  Result<ImageFacts> Read(uint64_t id, const ByteRange& range) {
+  Result<ImageFacts> Read(ImageNumbers::Place at, const ByteRange& range) {
     if (calls_ == nullptr) {
       reads_.Read(range, request_);
     } else {
       ReadRequest* call = &request_;
-      call->sample = id;
+      call->sample = at.sample;
       (void)calls_->Submit({&call, 1});
       (void)calls_->Reap({&call, 1}, /*wait=*/true);
     }
     TRY(std::exchange(request_.status, {}));
-    ASSIGN_OR_RETURN(const std::span<const uint8_t> image,
-                     source_.Unpack(id, {request_.buffer.data(), request_.size}, rows_));
+    std::span<const uint8_t> image(request_.buffer.data(), request_.size);
+    ASSIGN_OR_RETURN(image, at.piece == 0 ? source_.Unpack(at.sample, image, rows_)
+                                          : source_.UnpackPiece(at.sample, at.piece, image));
     ASSIGN_OR_RETURN(const ImageInfo info, decoder_.Open(image));
     return FactsOf(info, image);
   }
@@ -90,12 +92,12 @@ class HeaderReader {
   ImageDecoder decoder_{{.max_pixels = int64_t{1} << 32, .accept_truncated = true}};
 };
 
-// Returns the facts of the samples `ids`; a width of 0 means that a header cannot be read.
-Result<std::vector<ImageFacts>> ReadHeaders(const SampleSource& source, Runtime& runtime,
-                                            const Interrupt& interrupt,
-                                            std::span<const uint64_t> ids) {
-  std::vector<ImageFacts> facts(ids.size());
-  if (ids.empty()) return facts;
+// Returns the facts of the images `wanted`; a width of 0 means that a header cannot be read.
+Result<std::vector<ImageFacts>> ReadHeaders(const SampleSource& source, const ImageNumbers& numbers,
+                                            Runtime& runtime, const Interrupt& interrupt,
+                                            std::span<const uint64_t> wanted) {
+  std::vector<ImageFacts> facts(wanted.size());
+  if (wanted.empty()) return facts;
   const int calls = source.calls();
   const int threads = calls != 0 ? calls : source.objects() != nullptr ? kObjectThreads : 0;
   std::unique_ptr<Executor> own;  // for calls and objects; otherwise the workers read
@@ -104,11 +106,11 @@ Result<std::vector<ImageFacts>> ReadHeaders(const SampleSource& source, Runtime&
   }
   MemoryBudget budget(calls != 0 ? MemoryBudget::kNoLimit : kMostHeaderMemory);
   const auto read = [&](HeaderReader& reader, size_t at) -> Status {
-    ASSIGN_OR_RETURN(facts[at], reader.Read(ids[at]));
+    ASSIGN_OR_RETURN(facts[at], reader.Read(numbers.PlaceOf(wanted[at])));
     return {};
   };
   SharedWork work(
-      ids.size(),
+      wanted.size(),
       [&] {
         HeaderReader reader(source, budget);
         while (const std::optional<size_t> at = work.Next()) {
@@ -132,26 +134,28 @@ std::string SizeAndTag(const ImageFacts& facts) {
 }
 
 // Compares some sizes of an index with headers: fingerprints of other images may be equal.
-Status CheckSome(const SampleSource& source, Runtime& runtime, const Interrupt& interrupt,
-                 const std::string& index, const std::vector<ImageFacts>& facts) {
-  std::vector<uint64_t> ids;
+Status CheckSome(const SampleSource& source, const ImageNumbers& numbers, Runtime& runtime,
+                 const Interrupt& interrupt, const std::string& index,
+                 const std::vector<ImageFacts>& facts) {
+  std::vector<uint64_t> some;
   const uint64_t count = std::min<uint64_t>(kCompared, facts.size());
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t id = facts.size() / count * i + facts.size() % count * i / count;
-    if (facts[id].width != 0) ids.push_back(id);
+    const uint64_t at = facts.size() / count * i + facts.size() % count * i / count;
+    if (facts[at].width != 0) some.push_back(at);
   }
   ASSIGN_OR_RETURN(const std::vector<ImageFacts> headers,
-                   ReadHeaders(source, runtime, interrupt, ids));
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const ImageFacts &found = headers[i], &known = facts[ids[i]];
+                   ReadHeaders(source, numbers, runtime, interrupt, some));
+  for (size_t i = 0; i < some.size(); ++i) {
+    const ImageFacts &found = headers[i], &known = facts[some[i]];
     const bool is_same = found.width == known.width && found.height == known.height &&
                          found.orientation == known.orientation;
     if (found.width == 0 || is_same) continue;  // a loader says why an image cannot be read
+    const auto [id, piece] = numbers.PlaceOf(some[i]);
     std::string path;
-    source.PathOf(source.RangeOf(ids[i]).file, path);
+    source.PathOf(source.RangeOfAny(id, piece).file, path);
     return Error{.code = Code::kFailedPrecondition,
-                 .cause = "this is the index of other images: sample " + std::to_string(ids[i]) +
-                          " (" + path + ") has " + SizeAndTag(found) + ", in the index " +
+                 .cause = "this is the index of other images: sample " + std::to_string(id) + " (" +
+                          path + ") has " + SizeAndTag(found) + ", in the index " +
                           SizeAndTag(known),
                  .file = index,
                  .advice = "Remove the file: it is written again"};
@@ -173,13 +177,15 @@ Result<std::shared_ptr<const SampleSource>> SizedByHeaders(
                  .file = index,
                  .advice = "Give no index; headers are then read each time"};
   }
-  DatasetIndex::AllFacts kept{.facts = std::vector<ImageFacts>(source->size()), .alone = true};
+  const ImageNumbers numbers = NumberImages(*source);
+  DatasetIndex::AllFacts kept{.facts = std::vector<ImageFacts>(numbers.Begin(source->size())),
+                              .alone = true};
   std::optional<SectionFileWriter> writer;
   if (!index.empty()) {
     auto read = DatasetIndex::ReadFacts(index, fingerprint, kept.facts.size());
     if (read.ok()) {
       kept = *std::move(read);
-      TRY(CheckSome(*source, runtime, interrupt, index, kept.facts));
+      TRY(CheckSome(*source, numbers, runtime, interrupt, index, kept.facts));
     } else if (read.error().code == Code::kNotFound) {
       auto created = SectionFileWriter::Create(index, 1);
       if (!created.ok()) return std::move(created).error();  // before headers are read
@@ -188,28 +194,29 @@ Result<std::shared_ptr<const SampleSource>> SizedByHeaders(
       return std::move(read).error();
     }
   }
-  std::vector<uint64_t> ids;
-  for (uint64_t id = 0; id < kept.facts.size(); ++id) {
-    ImageFacts& facts = kept.facts[id];
-    const ImageFacts known = source->FactsOf(id);
+  std::vector<uint64_t> unknown;
+  for (uint64_t i = 0; i < kept.facts.size(); ++i) {
+    const auto [id, piece] = numbers.PlaceOf(i);
+    ImageFacts& facts = kept.facts[i];
+    const ImageFacts known = source->FactsOfPiece(id, piece);
     if (known.width != 0 || facts.width == 0) facts = known;
-    if (facts.width == 0) ids.push_back(id);
+    if (facts.width == 0) unknown.push_back(i);
   }
   ASSIGN_OR_RETURN(const std::vector<ImageFacts> headers,
-                   ReadHeaders(*source, runtime, interrupt, ids));
+                   ReadHeaders(*source, numbers, runtime, interrupt, unknown));
   MemoryBudget budget(MemoryBudget::kNoLimit);
   HeaderReader again(*source, budget);
   std::string why;  // the error of the first one
   bool is_new = false;
-  for (size_t i = 0; i < ids.size(); ++i) {
+  for (size_t i = 0; i < unknown.size(); ++i) {
     ImageFacts found = headers[i];
     if (found.width == 0 && why.empty()) {
-      const Result<ImageFacts> read = again.Read(ids[i]);
+      const Result<ImageFacts> read = again.Read(numbers.PlaceOf(unknown[i]));
       if (read.ok()) found = *read;
       if (!read.ok()) why = read.error().Message();
     }
     if (found.width == 0) continue;
-    kept.facts[ids[i]] = found;
+    kept.facts[unknown[i]] = found;
     is_new = true;
   }
   if (writer) {

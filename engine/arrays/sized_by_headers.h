@@ -19,7 +19,7 @@ class Runtime;
 // has an unknown size, which Warning() tells. Thread-safe.
 //
 // `index`: a file that keeps the sizes (io/index/dataset_index.h); empty means none. If it does not
-// exist, it is written. If it does, the headers of up to 8 samples are compared with it, and those
+// exist, it is written. If it does, the headers of up to 8 images are compared with it, and those
 // of unknown sizes are read again; if they are found, a file with facts alone is written again, and
 // a failure of that is ignored.
 //

@@ -275,6 +275,15 @@ Status CheckPieces(const LoaderOptions& options) {
                           " are not its first ones, of which the first is a kImage",
                  .advice = "Put the image first, then its masks, then all others"};
   }
+  if (source.varies() && (encoded != 1 || options.processor == nullptr)) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "samples of " + source.Describe() +
+                          " have any number of images, and the last of the transforms is not a "
+                          "processor",
+                 .advice =
+                     "Put a stoker.processor at the end of the transforms, or give one image "
+                     "a sample"};
+  }
   if (pieces == 1 && !source.has_clips()) return {};
   if (pieces > kMostPieces) {
     return Error{.code = Code::kInvalidArgument,

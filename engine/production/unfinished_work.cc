@@ -59,7 +59,7 @@ std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Snapshot> sampl
     std::string file;
     const uint64_t id = samples[i].sample;
     const uint32_t piece = samples[i].piece;
-    source_.PathOf((piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece)).file, file);
+    source_.PathOf(source_.RangeOfAny(id, piece).file, file);
     names += (i == 0 ? " (" : ", ") + WithoutSecrets(file);
   }
   return names + (samples.size() > kFilesNamed ? ", ...)" : ")");

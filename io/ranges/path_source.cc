@@ -16,6 +16,7 @@
 #include "io/memory/memory_columns.h"
 #include "io/remote/object_url.h"
 #include "io/remote/object_version.h"
+#include "io/source/image_numbers.h"
 
 namespace stoker {
 
@@ -34,12 +35,17 @@ Error Invalid(std::string cause, std::string advice = "") {
 bool IsAbsolute(std::string_view path) { return path.starts_with('/') || IsObjectUrl(path); }
 
 // `name`: of their list, for messages.
-Status CheckPaths(const std::string& name, const PathTable& paths) {
+Status CheckPaths(const std::string& name, const PathTable& paths,
+                  const ImageNumbers& images = {}) {
   for (size_t i = 0; i < paths.size(); ++i) {
     const char* wrong = paths[i].empty()                                ? " is empty"
                         : paths[i].find('\0') != std::string_view::npos ? " contains a NUL"
                                                                         : nullptr;
-    if (wrong != nullptr) return Invalid(name + "[" + std::to_string(i) + "]" + wrong);
+    if (wrong == nullptr) continue;
+    const auto [sample, piece] = images.PlaceOf(i);
+    std::string where = name + "[" + std::to_string(sample) + "]";
+    if (images.vary()) where += "[" + std::to_string(piece) + "]";
+    return Invalid(where + wrong);
   }
   return {};
 }
@@ -84,22 +90,47 @@ Status CheckFurther(const PathTable& paths, const std::vector<FurtherImages>& al
   return CheckPaths(further.name, further.paths);
 }
 
-Status CheckImages(const PathTable& paths, const std::vector<FurtherImages>& further) {
+Status CheckImages(const PathTable& paths, const FilesOptions& options) {
+  const std::vector<FurtherImages>& further = options.further;
   TRY(CheckNumberOfPaths(paths, 1 + further.size()));
-  TRY(CheckPaths("paths", paths));
+  TRY(CheckPaths("paths", paths, options.images));
   for (size_t i = 0; i < further.size(); ++i) TRY(CheckFurther(paths, further, i));
+  return {};
+}
+
+Status CheckLists(const PathTable& paths, const FilesOptions& options) {
+  if (!options.images.vary()) return {};
+  if (!options.further.empty()) {
+    return Invalid("files: '" + options.further.front().name +
+                       "' has one file for each sample, and samples have lists of images",
+                   "Put its paths into the lists, or give one image for each sample");
+  }
+  const std::vector<uint64_t>& ends = options.images.ends();
+  if (!std::ranges::is_sorted(ends) || ends.back() != paths.size()) {
+    return Invalid("files: the lists have other numbers of paths");
+  }
+  for (uint64_t id = 0; id < ends.size(); ++id) {
+    const size_t images = options.images.CountOf(id);
+    if (images <= kMostPieces) continue;
+    return Invalid("files: paths[" + std::to_string(id) + "] has " + std::to_string(images) +
+                       " images; at most " + std::to_string(kMostPieces) + " are possible",
+                   "Make samples of fewer images");
+  }
   return {};
 }
 
 Status CheckBesidePaths(const PathTable& paths, const FilesOptions& options) {
   const std::vector<ArrayColumn>& columns = options.columns;
+  const bool lists = options.images.vary();
+  const uint64_t samples = lists ? options.images.ends().size() : paths.size();
   for (size_t i = 0; i < columns.size(); ++i) {
     const ArrayColumn& column = columns[i];
-    if (column.samples != paths.size()) {
+    if (column.samples != samples) {
       return RefuseColumn(column, "has " + std::to_string(column.samples) +
                                       Plural(column.samples, " row", " rows") + " for " +
-                                      std::to_string(paths.size()) +
-                                      Plural(paths.size(), " path", " paths"));
+                                      std::to_string(samples) +
+                                      (lists ? Plural(samples, " list of paths", " lists of paths")
+                                             : Plural(samples, " path", " paths")));
     }
     if (column.name == "image") {
       return RefuseColumn(column, "has the name of the images", "Give it another name");
@@ -213,13 +244,17 @@ class PathSource final : public SampleSource {
   // `options`: without columns and paths, which are in `columns` and `files`.
   PathSource(std::vector<ListedFiles> files, MemoryColumns columns, FilesOptions options)
       : files_(std::move(files)),
+        images_(std::move(options.images)),
         columns_(std::move(columns)),
         classes_(std::move(options.class_names)),
         annotated_sizes_(std::move(options.annotated_sizes)),
         annotation_of_(std::move(options.annotation_of)),
         description_(std::move(options.description)),
         skipped_(std::move(options.skipped)) {
-    fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
+    fields_.push_back({.name = "image", .kind = Field::Kind::kImage, .varies = images_.vary()});
+    for (uint64_t id = 0; images_.vary() && id < size(); ++id) {
+      fields_[0].count = std::max(fields_[0].count, static_cast<uint32_t>(images_.CountOf(id)));
+    }
     for (const FurtherImages& further : options.further) {
       fields_.push_back({.name = further.name, .kind = further.kind});
       if (further.kind != Field::Kind::kMask) continue;
@@ -241,18 +276,31 @@ class PathSource final : public SampleSource {
     return all;
   }
 
-  uint64_t size() const override { return files_.front().paths.size(); }
-  uint64_t files() const override { return files_.size() * size(); }
+  uint64_t size() const override {
+    return images_.vary() ? images_.ends().size() : files_.front().paths.size();
+  }
+  uint64_t files() const override {
+    return images_.vary() ? uint64_t{NoFile()} + 1 : files_.size() * size();
+  }
   std::span<const Field> fields() const override { return fields_; }
-  ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
+  size_t PiecesOf(uint64_t id) const override {
+    return images_.vary() ? images_.CountOf(id) : files_.size();
+  }
+  ByteRange RangeOf(uint64_t id) const override {
+    if (PiecesOf(id) == 0) return {.file = NoFile(), .length = 0};
+    return {.file = static_cast<uint32_t>(images_.Begin(id))};
+  }
   ByteRange RangeOfPiece(uint64_t id, size_t piece) const override {
+    if (images_.vary()) return {.file = static_cast<uint32_t>(images_.Begin(id) + piece)};
     return {.file = static_cast<uint32_t>(piece * size() + id)};
   }
   const std::vector<std::string>& classes() const override { return classes_; }
 
   void PathOf(uint32_t file, std::string& path) const override {
-    const ListedFiles& files = files_[file / size()];
-    const std::string_view given = files.paths[file % size()];
+    if (images_.vary() && file == NoFile()) return path.clear();
+    const uint32_t paths = NoFile();
+    const ListedFiles& files = files_[file / paths];
+    const std::string_view given = files.paths[file % paths];
     if (IsAbsolute(given)) {
       path.assign(given);
     } else {
@@ -282,7 +330,8 @@ class PathSource final : public SampleSource {
 
   uint64_t memory_bytes() const override {
     uint64_t bytes = sizeof(*this) + classes_.capacity() * sizeof(std::string) +
-                     annotated_sizes_.capacity() * sizeof(ImageSize) + skipped_.memory_bytes();
+                     annotated_sizes_.capacity() * sizeof(ImageSize) + skipped_.memory_bytes() +
+                     images_.memory_bytes();
     for (const ListedFiles& files : files_) {
       bytes += sizeof(files) + files.paths.memory_bytes() + files.prefix.capacity();
     }
@@ -296,12 +345,16 @@ class PathSource final : public SampleSource {
   // Returns "files(photos/1.jpg and 99 more)".
   std::string Describe() const override {
     if (!description_.empty()) return description_;
-    const std::string others = size() == 1 ? "" : " and " + std::to_string(size() - 1) + " more";
+    const size_t paths = files_.front().paths.size();
+    const std::string others = paths == 1 ? "" : " and " + std::to_string(paths - 1) + " more";
     return "files(" + std::string(files_.front().paths[0]) + others + ")";
   }
 
  private:
   static constexpr uint64_t kOf16Bits = 1 << 16;
+
+  // The number of the file that samples without images have: of paths.
+  uint32_t NoFile() const { return static_cast<uint32_t>(files_.front().paths.size()); }
 
   // Returns a hash of all paths as given, of the kinds of further images, and of classes.
   uint64_t HashNames() const {
@@ -315,10 +368,13 @@ class PathSource final : public SampleSource {
       hash = Hash64(std::span(bytes, sizeof(described)), Hash64(field.name, hash));
     }
     for (const std::string& name : classes_) hash = Hash64(name, hash);
-    return hash;
+    const auto ends = std::as_bytes(std::span(images_.ends()));
+    if (ends.empty()) return hash;
+    return Hash64({reinterpret_cast<const uint8_t*>(ends.data()), ends.size()}, hash);
   }
 
   const std::vector<ListedFiles> files_;  // of the images, then of further ones
+  const ImageNumbers images_;
   const MemoryColumns columns_;
   std::vector<Field> fields_;              // the images, and the columns
   std::optional<ObjectVersions> objects_;  // empty, since none is opened; nullopt without URLs
@@ -333,7 +389,8 @@ class PathSource final : public SampleSource {
 }  // namespace
 
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options) {
-  TRY(CheckImages(paths, options.further));
+  TRY(CheckLists(paths, options));
+  TRY(CheckImages(paths, options));
   TRY(CheckBesidePaths(paths, options));
   std::vector<ListedFiles> files;
   const auto add = [&files](const std::string& root, PathTable listed) -> Status {

@@ -11,6 +11,7 @@
 #include "core/batch/image.h"
 #include "core/result/result.h"
 #include "io/memory/arrays.h"
+#include "io/source/image_numbers.h"
 #include "io/source/path_table.h"
 #include "io/source/source.h"
 
@@ -27,6 +28,9 @@ struct FurtherImages {
 };
 
 struct FilesOptions {
+  // Which paths are a sample's, if samples have any number of images (Field::varies): at most
+  // kMostPieces, and no further ones.
+  ImageNumbers images{};
   // The folder of relative paths, or a URL; empty means the working folder. A relative folder is
   // made absolute when Files is called, so a later change of the working folder has no effect.
   // Relative paths are names even in a URL: "a%20b#1.png" is the object of this name.
@@ -53,18 +57,21 @@ struct FilesOptions {
 // comes first. No file is opened or looked for: a file that is missing, or is not an image, is an
 // error of its sample when it is read.
 //
-// Files are numbered by field: RangeOfPiece(id, piece).file is piece * size() + id.
+// Files are numbered by field: RangeOfPiece(id, piece).file is piece * size() + id. If the
+// number of images varies, files are numbered as the paths; that of a sample without images is
+// their number, and has an empty path.
 //
 // Paths are any bytes; paths that begin with http://, https://, s3:// or gs:// are URLs of objects
 // (io/remote/object_url.h). The list takes their bytes and 8 more for each.
 //
 // InvalidArgument describes the problem: no path, or more than 2^32 - 2 in all fields; an empty
-// path or one with a NUL, with its index; a root that is an HTTP URL with a query or a fragment;
-// further images that are not as many, have no name or one that another field has, are neither
-// images nor masks, or masks of another type or with a fill that it does not have; the columns'
-// errors of Arrays(), a number of rows other than that of the paths, a column "image", a "label"
-// that is not the first one; class names without class numbers as labels, or fewer than the largest
-// label needs. Also errors of finding the working folder, if it is needed.
+// path or one with a NUL, with its index; images that are not as many as the paths, more than
+// kMostPieces of a sample, or with further ones; a root that is an HTTP URL with a query or a
+// fragment; further images that are not as many, have no name or one that another field has, are
+// neither images nor masks, or masks of another type or with a fill that it does not have; the
+// columns' errors of Arrays(), a number of rows other than that of the paths, a column "image", a
+// "label" that is not the first one; class names without class numbers as labels, or fewer than the
+// largest label needs. Also errors of finding the working folder, if it is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
 
 // The arguments of Files() for one field, which make an equal source again.

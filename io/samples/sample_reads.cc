@@ -10,7 +10,7 @@
 namespace stoker {
 
 void SampleReads::Read(uint64_t id, ReadRequest& request, size_t piece) {
-  Read(piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece), request);
+  Read(source_.RangeOfAny(id, piece), request);
 }
 
 void SampleReads::Read(const ByteRange& range, ReadRequest& request) {

@@ -12,6 +12,7 @@
 #include "core/result/try.h"
 #include "io/remote/object_version.h"
 #include "io/select/sample_order.h"
+#include "io/source/image_numbers.h"
 
 namespace stoker {
 
@@ -250,6 +251,7 @@ Status CheckCamera(const Camera& camera, const SampleSource& first) {
     return BadClips(name + " calls the program for its samples, which gives one image at a time",
                     "Give files, archives or a packed set");
   }
+  TRY(CheckFixedImages("clips", source));
   if (source.pieces() != 1 || source.has_clips()) {
     return BadClips("each sample of " + name + " has " +
                         (source.has_clips() ? "a clip" : "several images") +

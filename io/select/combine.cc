@@ -45,7 +45,11 @@ std::string DescribeField(const Field& field) {
   } else {
     rows = DescribeRow(field);
   }
-  if (field.count != 0) rows = std::to_string(field.count) + " " + rows;
+  if (field.varies) {
+    rows = "any number of " + rows;
+  } else if (field.count != 0) {
+    rows = std::to_string(field.count) + " " + rows;
+  }
   return "'" + field.name + "' (" + rows + (field.is_label ? ", the label)" : ")");
 }
 
@@ -54,7 +58,7 @@ bool AreAlike(const Field& one, const Field& other) {
          one.row_shape == other.row_shape && one.is_label == other.is_label &&
          one.fill == other.fill && one.crowd == other.crowd && one.box_format == other.box_format &&
          one.normalized == other.normalized && one.flip_pairs == other.flip_pairs &&
-         one.count == other.count;
+         one.varies == other.varies && (one.varies || one.count == other.count);
 }
 
 Status CheckFields(const SampleSource& first, const SampleSource& other) {

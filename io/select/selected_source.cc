@@ -33,6 +33,11 @@ SelectedSource::SelectedSource(std::string name,
     if (!objects_) objects_.emplace();
     objects_->Add(*theirs);
   }
+  if (!first()->varies()) return;
+  fields_.assign(first()->fields().begin(), first()->fields().end());
+  for (const Part& part : parts_) {
+    fields_[0].count = std::max(fields_[0].count, part.source->fields()[0].count);
+  }
 }
 
 SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids)
@@ -47,13 +52,14 @@ SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdLis
   max_objects_ = MostObjects();
 }
 
-SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source,
+SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, ImageNumbers numbers,
                                std::vector<ImageFacts> facts, std::string warning)
     : name_("sized"),
       parts_{{.source = std::move(source)}},
       calls_(first()->calls()),
       max_objects_(first()->max_objects()),
       has_records_(first()->has_records()),
+      numbers_(std::move(numbers)),
       facts_(std::move(facts)),
       warning_(std::move(warning)) {
   parts_.front().end = first()->size();
@@ -181,9 +187,18 @@ void SelectedSource::NameOfPiece(uint64_t id, size_t piece, std::string& name) c
 }
 
 ImageFacts SelectedSource::FactsOf(uint64_t id) const {
+  return PiecesOf(id) == 0 ? ImageFacts() : FactsOfPiece(id, 0);
+}
+
+ImageFacts SelectedSource::FactsOfPiece(uint64_t id, size_t piece) const {
   const Location at = Find(id);
-  const ImageFacts known = at.source().FactsOf(at.id);
-  return facts_.empty() || known.width != 0 ? known : facts_[id];
+  const ImageFacts known = at.source().FactsOfPiece(at.id, piece);
+  return facts_.empty() || known.width != 0 ? known : facts_[numbers_.Begin(id) + piece];
+}
+
+size_t SelectedSource::PiecesOf(uint64_t id) const {
+  const Location at = Find(id);
+  return at.source().PiecesOf(at.id);
 }
 
 Status SelectedSource::CheckViewed(uint64_t id, ImageSize viewed) const {
@@ -217,7 +232,7 @@ uint64_t SelectedSource::memory_bytes() const {
   for (const Part& part : parts_) bytes += part.source->memory_bytes();
   if (objects_) bytes += objects_->memory_bytes();
   if (ids_) bytes += ids_->memory_bytes();
-  bytes += facts_.capacity() * sizeof(ImageFacts) + warning_.capacity();
+  bytes += numbers_.memory_bytes() + facts_.capacity() * sizeof(ImageFacts) + warning_.capacity();
   return bytes + (order_ ? order_->memory_bytes() : 0);
 }
 

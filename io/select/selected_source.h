@@ -12,6 +12,7 @@
 #include "io/remote/object_version.h"
 #include "io/select/id_list.h"
 #include "io/select/sample_order.h"
+#include "io/source/image_numbers.h"
 #include "io/source/source.h"
 
 namespace stoker {
@@ -28,17 +29,20 @@ class SelectedSource final : public SampleSource {
   // Some of the samples of one source. Precondition: `ids` are ids of samples of `source`.
   SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids);
 
-  // All samples of one source, with facts about the images of which it knows no size. `warning`:
-  // follows the source's. Precondition: `facts` has one for each sample.
-  SelectedSource(std::shared_ptr<const SampleSource> source, std::vector<ImageFacts> facts,
-                 std::string warning);
+  // All samples of one source, with facts about the images of which it knows no size, by number.
+  // `warning`: follows the source's. Precondition: `facts` has one for each image.
+  SelectedSource(std::shared_ptr<const SampleSource> source, ImageNumbers numbers,
+                 std::vector<ImageFacts> facts, std::string warning);
 
   // The given ids, or null if all samples of the sources are selected.
   const IdList* ids() const { return ids_ ? &*ids_ : nullptr; }
   const std::shared_ptr<const SampleSource>& first() const { return parts_.front().source; }
 
   uint64_t size() const override { return ids_ ? ids_->size() : parts_.back().end; }
-  std::span<const Field> fields() const override { return first()->fields(); }
+  std::span<const Field> fields() const override {
+    return fields_.empty() ? first()->fields() : std::span<const Field>(fields_);
+  }
+  size_t PiecesOf(uint64_t id) const override;
   const SampleOrder* order() const override { return order_.get(); }
   uint32_t max_objects() const override { return max_objects_; }
   int calls() const override { return calls_; }
@@ -64,6 +68,7 @@ class SelectedSource final : public SampleSource {
   std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
                                          GrowingBuffer& memory) const override;
   ImageFacts FactsOf(uint64_t id) const override;
+  ImageFacts FactsOfPiece(uint64_t id, size_t piece) const override;
   Status CheckViewed(uint64_t id, ImageSize viewed) const override;
   std::string Warning() const override;
   SkippedFiles Skipped() const override;
@@ -103,6 +108,8 @@ class SelectedSource final : public SampleSource {
   const std::shared_ptr<const SampleOrder> order_;  // null if each sample occurs once
   const std::optional<IdList> ids_;
   const uint64_t ids_hash_ = 0;
+  std::vector<Field> fields_;            // empty if they are the first source's
+  const ImageNumbers numbers_;           // of facts_
   const std::vector<ImageFacts> facts_;  // empty if they are the sources'
   const std::string warning_;
 };

@@ -28,38 +28,56 @@ std::string SidesText(int64_t width, int64_t height) {
 Status CheckSized(const SampleSource* source) {
   TRY(CheckNoOrder("sized", source));
   const size_t pieces = source->pieces();
-  if (pieces == 1) return {};
+  if (pieces == 1 || source->varies()) return {};
   return BadSizes("samples of " + source->Describe() +
                       (pieces == 0 ? " are not encoded images" : " have several images each"),
                   pieces == 0 ? "Arrays in memory have the size of their rows"
                               : "Give a source of samples with one image");
 }
 
+ImageNumbers NumberImages(const SampleSource& source) {
+  if (!source.varies()) return {};
+  std::vector<uint64_t> ends;
+  ends.reserve(source.size());
+  uint64_t images = 0;
+  for (uint64_t id = 0; id < source.size(); ++id) ends.push_back(images += source.PiecesOf(id));
+  return ImageNumbers(std::move(ends));
+}
+
 Result<std::shared_ptr<const SampleSource>> Sized(std::shared_ptr<const SampleSource> source,
                                                   std::span<const ImageSize> sizes) {
   TRY(CheckSized(source.get()));
-  if (sizes.size() != source->size()) {
+  const ImageNumbers numbers = NumberImages(*source);
+  const uint64_t images = numbers.Begin(source->size());
+  if (sizes.size() != images) {
     return BadSizes(std::to_string(sizes.size()) + " sizes were given, and " + source->Describe() +
-                        " has " + std::to_string(source->size()) +
-                        Plural(source->size(), " sample", " samples"),
-                    "Give the height and the width of each sample, in the source's order");
+                        " has " + std::to_string(images) +
+                        (numbers.vary() ? Plural(images, " image", " images")
+                                        : Plural(images, " sample", " samples")),
+                    "Give the height and the width of each image, in the source's order");
   }
   std::vector<ImageFacts> facts(sizes.size());
-  for (size_t id = 0; id < sizes.size(); ++id) {
-    const auto [width, height] = sizes[id];
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const auto [width, height] = sizes[i];
+    const ImageNumbers::Place at = numbers.PlaceOf(i);
     const auto bad = [&, w = width, h = height](const std::string& cause, std::string advice) {
-      return BadSizes("sizes[" + std::to_string(id) + "] has " + SidesText(w, h) + cause,
-                      std::move(advice));
+      std::string text = "sizes[" + std::to_string(i) + "]";
+      if (numbers.vary()) {
+        text = "the size of image " + std::to_string(at.piece);
+        text.append(" of sample ").append(std::to_string(at.sample));
+      }
+      text.append(" has ").append(SidesText(w, h)).append(cause);
+      return BadSizes(std::move(text), std::move(advice));
     };
     if (std::min(width, height) < 1 || std::max(width, height) > kMaxSidePixels) {
       return bad("", "Sides are 1 to " + std::to_string(kMaxSidePixels) +
                          "; without sizes, the headers of the images are read");
     }
-    const ImageFacts known = source->FactsOf(id);
-    facts[id] = known;
-    facts[id].width = static_cast<uint32_t>(width);
-    facts[id].height = static_cast<uint32_t>(height);
-    if (known.width == 0 || known == facts[id]) continue;
+    const ImageFacts known = source->FactsOfPiece(at.sample, at.piece);
+    facts[i] = known;
+    facts[i].width = static_cast<uint32_t>(width);
+    facts[i].height = static_cast<uint32_t>(height);
+    if (known.width == 0 || known == facts[i]) continue;
     return bad(", and " + source->Describe() + " knows " + SidesText(known.width, known.height),
                "Give height, then width, as stored: before EXIF tags turn images");
   }
@@ -69,21 +87,27 @@ Result<std::shared_ptr<const SampleSource>> Sized(std::shared_ptr<const SampleSo
 std::shared_ptr<const SampleSource> SizedByFacts(std::shared_ptr<const SampleSource> source,
                                                  std::vector<ImageFacts> facts,
                                                  const std::string& why) {
-  uint64_t unknown = 0, first = 0;
-  for (uint64_t id = facts.size(); id-- > 0;) {
-    if (facts[id].width != 0 || source->FactsOf(id).width != 0) continue;
+  ImageNumbers numbers = NumberImages(*source);
+  uint64_t unknown = 0;
+  ImageNumbers::Place first;
+  for (uint64_t i = facts.size(); i-- > 0;) {
+    const auto at = numbers.PlaceOf(i);
+    if (facts[i].width != 0 || source->FactsOfPiece(at.sample, at.piece).width != 0) continue;
     ++unknown;
-    first = id;
+    first = at;
   }
   std::string warning, path;
   if (unknown != 0) {
-    source->PathOf(source->RangeOf(first).file, path);
+    source->PathOf(source->RangeOfAny(first.sample, first.piece).file, path);
     warning = std::to_string(unknown) + " of " + std::to_string(facts.size()) +
-              Plural(facts.size(), " sample", " samples") + " of " + source->Describe() +
-              Plural(unknown, " has", " have") + " no known size; the first is sample " +
-              std::to_string(first) + ": " + (why.empty() ? path : why);
+              (numbers.vary() ? Plural(facts.size(), " image", " images")
+                              : Plural(facts.size(), " sample", " samples")) +
+              " of " + source->Describe() + Plural(unknown, " has", " have") +
+              " no known size; the first is " + (numbers.vary() ? "of " : "") + "sample " +
+              std::to_string(first.sample) + ": " + (why.empty() ? path : why);
   }
-  return std::make_shared<SelectedSource>(std::move(source), std::move(facts), std::move(warning));
+  return std::make_shared<SelectedSource>(std::move(source), std::move(numbers), std::move(facts),
+                                          std::move(warning));
 }
 
 }  // namespace stoker

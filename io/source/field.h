@@ -60,10 +60,13 @@ struct Field {
   // whose shape begins with this number. They have one size, and get the same draw. 0 means one
   // image, and a row without this dimension.
   uint32_t count = 0;
+  // Of a kImage: whether samples have any number of images of it, up to `count`: their sizes
+  // differ, and rows, which a processor makes (engine/arrays/processor.h), follow each other.
+  bool varies = false;
 
   // Whether samples have an encoded image of it, or several.
   bool is_encoded() const { return kind == Kind::kImage || kind == Kind::kMask; }
-  // The number of encoded images that a sample has of it.
+  // The number of encoded images that a sample has of it, at most.
   size_t images() const { return is_encoded() ? std::max(count, 1u) : 0; }
   // Whether samples have a row of it for each of their objects.
   bool is_of_objects() const {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "io/source/image_numbers.h"
+
 namespace stoker {
 
 size_t SampleSource::encoded_fields() const {
@@ -16,8 +18,11 @@ size_t SampleSource::pieces() const {
   return pieces;
 }
 
+bool SampleSource::varies() const { return std::ranges::any_of(fields(), &Field::varies); }
+
 bool SampleSource::has_clips() const {
-  return std::ranges::any_of(fields(), [](const Field& field) { return field.count != 0; });
+  return std::ranges::any_of(fields(),
+                             [](const Field& field) { return field.count != 0 && !field.varies; });
 }
 
 SampleSource::PlaceOfPiece SampleSource::PlaceOf(size_t piece) const {
@@ -28,6 +33,7 @@ SampleSource::PlaceOfPiece SampleSource::PlaceOf(size_t piece) const {
 
 size_t SampleSource::PieceOfSameSize(size_t piece) const {
   const auto [field, image] = PlaceOf(piece);
+  if (fields()[field].varies) return piece;
   const bool is_of_clip = fields()[field].kind == Field::Kind::kImage && fields()[field].count != 0;
   return is_of_clip ? piece - image : 0;
 }
@@ -67,6 +73,15 @@ std::string OwnName(const SampleSource& source, uint64_t id, size_t piece) {
 }
 
 }  // namespace
+
+Status CheckFixedImages(const std::string& what, const SampleSource& source) {
+  if (!source.varies()) return {};
+  return Error{.code = Code::kUnimplemented,
+               .cause = what + ": samples of " + source.Describe() + " have any number of images",
+               .advice =
+                   "Only a loader whose last transform is a processor takes them "
+                   "(stoker.processor); otherwise give one image for each sample"};
+}
 
 Error NamedError(const SampleSource& source, uint64_t id, Error error, size_t piece) {
   const std::string name = OwnName(source, id, piece);

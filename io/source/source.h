@@ -100,8 +100,16 @@ class SampleSource {
 
   size_t encoded_fields() const;
 
-  // The number of encoded images of a sample: its pieces, numbered from 0, field by field.
+  // The number of encoded images of a sample: its pieces, numbered from 0, field by field. If the
+  // number varies, the most of any sample.
   size_t pieces() const;
+
+  // Whether samples have any number of images (Field::varies): then they have one encoded field.
+  bool varies() const;
+
+  // The number of pieces of sample `id`. With none, RangeOf has no bytes, or those of a record
+  // whose image is empty. No I/O, no allocation.
+  virtual size_t PiecesOf(uint64_t /*id*/) const { return pieces(); }
 
   // Whether a field has clips: rows that begin with the number of their images (Field::count).
   bool has_clips() const;
@@ -115,7 +123,8 @@ class SampleSource {
   PlaceOfPiece PlaceOf(size_t piece) const;
 
   // Returns the piece whose size this one must have: the first of a clip for the clip's images, the
-  // sample's first piece for all others. Precondition: piece < pieces().
+  // sample's first piece for all others; itself if the number varies. Precondition: piece <
+  // pieces().
   size_t PieceOfSameSize(size_t piece) const;
 
   // Whether no sample has to be read or called: there are no pieces.
@@ -167,13 +176,19 @@ class SampleSource {
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
   // Returns the byte range of a further piece, or of its record. Precondition: 0 < piece <
-  // pieces(). No I/O, no allocation. A source with calls has one piece.
+  // PiecesOf(id). No I/O, no allocation. A source with calls has one piece.
   virtual ByteRange RangeOfPiece(uint64_t id, size_t /*piece*/) const { return RangeOf(id); }
+
+  // Returns the byte range of any piece, the first one or a further one.
+  ByteRange RangeOfAny(uint64_t id, size_t piece) const {
+    return piece == 0 ? RangeOf(id) : RangeOfPiece(id, piece);
+  }
 
   // Returns the part of `record`, the bytes of RangeOfPiece, that is the encoded image, as Unpack
   // does for the first piece; rows of kLoaded fields come with that one. Sources with records and
   // several pieces override it: otherwise it returns Unimplemented. A source without records,
-  // which may be a part of one with records, returns `record`. Precondition: 0 < piece < pieces().
+  // which may be a part of one with records, returns `record`. Precondition: 0 < piece <
+  // PiecesOf(id).
   virtual Result<std::span<const uint8_t>> UnpackPiece(uint64_t id, size_t piece,
                                                        std::span<const uint8_t> record) const;
 
@@ -194,7 +209,7 @@ class SampleSource {
   // Replaces `name` by the sample's name before it was put into a file with others: the path of a
   // photograph below its folder. Empty if it has no name except its file's.
   virtual void NameOf(uint64_t /*id*/, std::string& name) const { name.clear(); }
-  // The same for the name of a further piece. Precondition: 0 < piece < pieces().
+  // The same for the name of a further piece. Precondition: 0 < piece < PiecesOf(id).
   virtual void NameOfPiece(uint64_t id, size_t /*piece*/, std::string& name) const {
     NameOf(id, name);
   }
@@ -225,9 +240,13 @@ class SampleSource {
     return {};
   }
 
-  // Returns the facts about sample `id` that are known without opening its file, as of when an
-  // index was made. No I/O, no allocation.
+  // Returns the facts about the first image of sample `id` that are known without opening its
+  // file, as of when an index was made. No I/O, no allocation.
   virtual ImageFacts FactsOf(uint64_t /*id*/) const { return {}; }
+  // The same about any of its images. Precondition: piece < PiecesOf(id).
+  virtual ImageFacts FactsOfPiece(uint64_t id, size_t piece) const {
+    return piece == 0 ? FactsOf(id) : ImageFacts();
+  }
 
   // Returns the DataLoss of a sample whose image has another size, as viewed, than the one that its
   // objects were annotated in; success if that size is not known. No I/O, no allocation but for an

@@ -49,12 +49,13 @@ Examples:
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 I/O); 130 interrupted.)";
 
-// Returns nullopt, after a warning, if samples have several images each, or rows several samples.
+// Returns nullopt, after a warning, if samples do not have one image each, or rows have several
+// samples.
 Result<std::optional<PlanCost>> Measure(const ExplainArguments& given, const SampleSource& source,
                                         const Plan& plan) {
-  if (source.pieces() > 1) {
+  if (source.pieces() > 1 || source.varies()) {
     Warn("the cost is not measured, because the samples of " + source.Describe() +
-         " have several images each");
+         " do not have one image each");
     return std::optional<PlanCost>();
   }
   if (plan.parts() > 1) {

@@ -14,6 +14,7 @@
 #include "core/memory/buffer.h"
 #include "core/result/try.h"
 #include "io/samples/sample_reads.h"
+#include "io/source/image_numbers.h"
 #include "transforms/plan/plan_run.h"
 
 namespace stoker {
@@ -185,6 +186,7 @@ const char* PaddingText(const Plan& plan) {
 
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const PlanWork& work,
                              const std::function<bool(uint64_t, uint64_t)>& keep_going) {
+  TRY(CheckFixedImages("the cost of transforms", source));
   if (source.pieces() > 1) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "the cost of samples with several images is not measured",

@@ -8,6 +8,7 @@
 #include "io/packed/packed_shard.h"
 #include "io/packed/piece_fields.h"
 #include "io/ranges/path_source.h"
+#include "io/source/image_numbers.h"
 
 namespace stoker {
 namespace {
@@ -46,6 +47,7 @@ Result<FilesToPack> FilesToPack::OfFolder(const std::string& directory, int thre
 }
 
 Result<FilesToPack> FilesToPack::OfSource(const SampleSource& source) {
+  TRY(CheckFixedImages("a packed set", source));
   if (source.pieces() < 2) {
     return CannotPack("samples of " + source.Describe() + " have one image",
                       "Pack its folder, without options of a source");

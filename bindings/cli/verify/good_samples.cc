@@ -15,6 +15,7 @@
 #include "core/result/try.h"
 #include "core/result/utf8.h"
 #include "core/system/output_file.h"
+#include "io/source/image_numbers.h"
 
 namespace stoker {
 
@@ -40,6 +41,7 @@ Error NoManifest(const SampleSource& source, const std::string& why) {
 
 // Checks that a line with a path and a label describes a sample completely.
 Status CheckWholeFiles(const SampleSource& source) {
+  TRY(CheckFixedImages("a list of the good samples", source));
   if (source.has_records() || (source.size() != 0 && source.RangeOf(0).length != kUnknownLength)) {
     return NoManifest(source, "not say which part of a file a sample is");
   }

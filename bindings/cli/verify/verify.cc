@@ -45,7 +45,7 @@ class SampleChecker {
   Status Check(uint64_t id) {
     boxes_without_area_ = 0;
     Status status;
-    for (piece_ = 0; piece_ < source_.pieces(); ++piece_) {
+    for (piece_ = 0; piece_ < source_.PiecesOf(id); ++piece_) {
       status = ReadAndDecode(id);
       if (!status.ok()) return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
     }

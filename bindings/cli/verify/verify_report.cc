@@ -23,7 +23,7 @@ using VerifyJsonObject = nlohmann::ordered_json;
 constexpr size_t kJsonPiece = 1 << 20;  // of JSON, written at a time
 
 std::string PathOfSample(const SampleSource& source, uint64_t id, uint32_t piece = 0) {
-  const ByteRange range = piece == 0 ? source.RangeOf(id) : source.RangeOfPiece(id, piece);
+  const ByteRange range = source.RangeOfAny(id, piece);
   std::string path;
   source.PathOf(range.file, path);
   return path;

@@ -114,7 +114,7 @@ SourceHandle MakeClips(const std::vector<std::pair<std::string, SourceHandle>>& 
   });
 }
 
-// `sizes`: (samples, 2), height and width of each.
+// `sizes`: (images, 2), height and width of each.
 SourceHandle MakeSized(const SourceHandle& source, const Numbers<int32_t>& sizes) {
   std::vector<ImageSize> all(static_cast<size_t>(sizes.size()) / 2);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -127,7 +127,7 @@ SourceHandle MakeSizedByFacts(const SourceHandle& source, const Numbers<ImageFac
   return HandleOf([&]() -> Result<std::shared_ptr<const SampleSource>> {
     TRY(CheckSized(source.source.get()));
     const std::span all = SpanOf(facts);
-    if (all.size() == source.source->size()) {
+    if (all.size() == NumberImages(*source.source).Begin(source.source->size())) {
       return SizedByFacts(source.source, {all.begin(), all.end()}, "");
     }
     return Error{Code::kInvalidArgument, "the facts are those of other samples"};

@@ -392,5 +392,37 @@ TEST(Files, WrongColumnsAreNamed) {
   EXPECT_EQ(cause({column}, {"x"}), "array 'label' has class names, but its rows are float32 (2)");
 }
 
+TEST(Files, OfListsHaveAnEndForEachSample) {
+  const auto make = [](std::vector<uint64_t> ends, size_t paths = 3) {
+    return Files(Paths(std::vector<std::string>(paths, "a.jpg")),
+                 {.images = ImageNumbers(std::move(ends))});
+  };
+  const auto refused = [&](const std::vector<uint64_t>& ends, size_t paths = 3) {
+    const auto made = make(ends, paths);
+    return made.ok() ? "" : made.error().Message();
+  };
+  EXPECT_EQ(refused({0, 2, 2, 3}), "");
+  EXPECT_THAT(refused({2, 1, 3}), HasSubstr("other numbers of paths"));
+  EXPECT_THAT(refused({1, 2}), HasSubstr("other numbers of paths"));
+  EXPECT_THAT(refused({1, 4}), HasSubstr("other numbers of paths"));
+  EXPECT_EQ(refused({1, 1025}, 1025), "");
+  EXPECT_THAT(refused({0, 1025}, 1025), HasSubstr("paths[1] has 1025 images; at most 1024"));
+  EXPECT_NE(make({1, 3}).value()->Fingerprint(), make({2, 3}).value()->Fingerprint());
+  EXPECT_NE(make({1, 2, 3}).value()->Fingerprint(), make({3}).value()->Fingerprint());
+}
+
+TEST(ImageNumbers, SkipSamplesWithoutImages) {
+  const ImageNumbers numbers({0, 0, 2, 2, 2, 5, 5});
+  for (const auto& [number, sample, piece] :
+       std::vector<std::array<size_t, 3>>{{0, 2, 0}, {1, 2, 1}, {2, 5, 0}, {4, 5, 2}}) {
+    EXPECT_EQ(numbers.PlaceOf(number).sample, sample);
+    EXPECT_EQ(numbers.PlaceOf(number).piece, piece);
+    EXPECT_EQ(numbers.Begin(sample) + piece, number);
+  }
+  EXPECT_EQ(numbers.CountOf(0) + numbers.CountOf(1) + numbers.CountOf(3) + numbers.CountOf(6), 0u);
+  EXPECT_EQ(numbers.CountOf(5), 3u);
+  EXPECT_EQ(numbers.Begin(7), 5u);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -93,7 +93,7 @@ Said AskAbout(const SampleSource& source, uint64_t id) {
   source.PathOf(range.file, said.path);
   said.offset = range.offset;
   said.length = range.length;
-  for (size_t piece = 1; piece < source.pieces(); ++piece) {
+  for (size_t piece = 1; piece < source.PiecesOf(id); ++piece) {
     source.PathOf(source.RangeOfPiece(id, piece).file, said.further.emplace_back());
   }
   said.rows.resize(source.fields().size());
@@ -264,8 +264,17 @@ TEST_P(SourceContract, ImagesAreInFiles) {
       EXPECT_EQ(path, "");
       continue;
     }
+    EXPECT_LE(source_->PiecesOf(id), source_->pieces());
+    if (source_->PiecesOf(id) == 0 && !source_->has_records()) {
+      EXPECT_LT(range.file, source_->files());
+      EXPECT_EQ(range.length, 0u);
+      source_->PathOf(range.file, path);
+      EXPECT_EQ(path, "");
+      EXPECT_EQ(source_->FactsOf(id), ImageFacts());
+      continue;
+    }
     CheckRange(*source_, range);
-    for (size_t piece = 1; piece < source_->pieces(); ++piece) {
+    for (size_t piece = 1; piece < source_->PiecesOf(id); ++piece) {
       const ByteRange further = source_->RangeOfPiece(id, piece);
       CheckRange(*source_, further);
       EXPECT_TRUE(further.file != range.file || further.offset != range.offset);
@@ -290,7 +299,7 @@ std::vector<uint8_t> BytesOf(const SampleSource& source, const ByteRange& range)
 TEST_P(SourceContract, RecordsOfFurtherPiecesAreUnpacked) {
   if (!source_->has_records() || source_->pieces() < 2) return;
   for (uint64_t id = 0; id < source_->size(); ++id) {
-    for (size_t piece = 1; piece < source_->pieces(); ++piece) {
+    for (size_t piece = 1; piece < source_->PiecesOf(id); ++piece) {
       const std::vector<uint8_t> record = BytesOf(*source_, source_->RangeOfPiece(id, piece));
       const auto image = source_->UnpackPiece(id, piece, record);
       ASSERT_TRUE(image.ok()) << image.error().Message();
@@ -431,6 +440,24 @@ Case FilesWithColumns() {
 Case FilesAlone() {
   return {"files_alone", [] { return FilesOf(12, false, 0); },
           [] { return FilesOf(11, false, 0); }};
+}
+
+// A folder's files in lists of 0 to 3.
+Source FilesOfLists(bool moved) {
+  const Source folder = ImageFolder(Photos().path()).value();
+  PathTable listed;
+  std::string path;
+  for (uint64_t id = 0; id < folder->size(); ++id) {
+    folder->PathOf(folder->RangeOf(id).file, path);
+    listed.Add(path);
+  }
+  return Files(std::move(listed),
+               {.images = ImageNumbers({0, moved ? 2u : 3u, 4, 4, 6, 9, 12, 12})})
+      .value();
+}
+
+Case ListsOfFiles() {
+  return {"lists_of_files", [] { return FilesOfLists(false); }, [] { return FilesOfLists(true); }};
 }
 
 // A folder's files with two others in each sample, and with labels.
@@ -691,11 +718,12 @@ Case ArrowWithColumns() {
 
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
-                                           FilesAlone(), FilesWithFurtherImages(), MasksCase(),
-                                           CocoCase(), YoloCase(), RecordFiles(), ManifestCase(),
-                                           JsonManifestCase(), TarsWithLabels(), TarsAlone(),
-                                           RecordsWithLabels(), RecordsAlone(), PackedSets(),
-                                           PackedPairs(), ArrowWithLabels(), ArrowWithColumns(),
+                                           FilesAlone(), ListsOfFiles(), FilesWithFurtherImages(),
+                                           MasksCase(), CocoCase(), YoloCase(), RecordFiles(),
+                                           ManifestCase(), JsonManifestCase(), TarsWithLabels(),
+                                           TarsAlone(), RecordsWithLabels(), RecordsAlone(),
+                                           PackedSets(), PackedPairs(), ArrowWithLabels(),
+                                           ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
@@ -708,7 +736,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
 
 Case SizedCase(const char* name, const Case& of) {
   const auto sized = [](const Source& source) {
-    return Sized(source, std::vector<ImageSize>(source->size(), ImageSize{640, 480})).value();
+    const uint64_t images = NumberImages(*source).Begin(source->size());
+    return Sized(source, std::vector<ImageSize>(images, ImageSize{640, 480})).value();
   };
   return {name, [=] { return sized(of.open()); }, [=] { return sized(of.other()); }};
 }
@@ -792,32 +821,33 @@ TEST(SampleSource, ARecordIsNotTakenForTheImageOfAFurtherPiece) {
 
 INSTANTIATE_TEST_SUITE_P(
     Derived, SourceContract,
-    ::testing::Values(SizedCase("sized_folder", NestedFolder()),
-                      SizedCase("sized_files", FilesWithColumns()),
-                      SubsetOf("subset_of_folder", NestedFolder()),
-                      SubsetOf("subset_of_files", FilesWithColumns()),
-                      SubsetOf("subset_of_masks", MasksCase()),
-                      CombinationOf("combined_masks", {MasksCase(), MasksCase()}),
-                      SubsetOf("subset_of_coco", CocoCase()),
-                      SubsetOf("subset_of_yolo", YoloCase()), SubsetOf("subset_of_voc", VocCase()),
-                      CombinationOf("combined_coco", {CocoCase(), CocoCase()}),
-                      RepeatedCase("repeated_files", FilesWithFurtherImages()),
-                      SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
-                      CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),
-                      CombinationOf("combined_files", {FilesWithColumns(), FilesWithColumns()}),
-                      CombinationOf("combined_arrays", {ArraysCase("", DType::kU8, 24),
-                                                        ArraysCase("", DType::kU8, -12)}),
-                      SubsetOf("subset_of_packed", PackedSets()),
-                      SubsetOf("subset_of_packed_pairs", PackedPairs()),
-                      CombinationOf("combined_packed", {PackedSets(), PackedSets()}),
-                      ClipsCase("clips_of_packed", {PackedSets()}),
-                      ClipsCase("clips_of_cameras", {FilesWithColumns(), NestedFolder()}),
-                      SubsetOf("subset_of_clips", ClipsCase("", {NestedFolder()})),
-                      CombinationOf("combined_clips", {ClipsCase("", {NestedFolder()}),
-                                                       ClipsCase("", {NestedFolder()})}),
-                      WeightedCase("weighted_folder", NestedFolder()),
-                      BalancedCase("balanced_files", FilesWithColumns()),
-                      RepeatedCase("repeated_arrays", ArraysCase("", DType::kI64, 12))),
+    ::testing::Values(
+        SizedCase("sized_folder", NestedFolder()), SizedCase("sized_files", FilesWithColumns()),
+        SizedCase("sized_lists", ListsOfFiles()), SubsetOf("subset_of_lists", ListsOfFiles()),
+        CombinationOf("combined_lists", {ListsOfFiles(), ListsOfFiles()}),
+        SubsetOf("subset_of_folder", NestedFolder()),
+        SubsetOf("subset_of_files", FilesWithColumns()), SubsetOf("subset_of_masks", MasksCase()),
+        CombinationOf("combined_masks", {MasksCase(), MasksCase()}),
+        SubsetOf("subset_of_coco", CocoCase()), SubsetOf("subset_of_yolo", YoloCase()),
+        SubsetOf("subset_of_voc", VocCase()),
+        CombinationOf("combined_coco", {CocoCase(), CocoCase()}),
+        RepeatedCase("repeated_files", FilesWithFurtherImages()),
+        SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
+        CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),
+        CombinationOf("combined_files", {FilesWithColumns(), FilesWithColumns()}),
+        CombinationOf("combined_arrays",
+                      {ArraysCase("", DType::kU8, 24), ArraysCase("", DType::kU8, -12)}),
+        SubsetOf("subset_of_packed", PackedSets()),
+        SubsetOf("subset_of_packed_pairs", PackedPairs()),
+        CombinationOf("combined_packed", {PackedSets(), PackedSets()}),
+        ClipsCase("clips_of_packed", {PackedSets()}),
+        ClipsCase("clips_of_cameras", {FilesWithColumns(), NestedFolder()}),
+        SubsetOf("subset_of_clips", ClipsCase("", {NestedFolder()})),
+        CombinationOf("combined_clips",
+                      {ClipsCase("", {NestedFolder()}), ClipsCase("", {NestedFolder()})}),
+        WeightedCase("weighted_folder", NestedFolder()),
+        BalancedCase("balanced_files", FilesWithColumns()),
+        RepeatedCase("repeated_arrays", ArraysCase("", DType::kI64, 12))),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -18,17 +18,13 @@ namespace stoker {
 
 namespace {
 
-// Precondition: there are pieces.
-ByteRange PieceOf(const SampleSource& source, uint64_t id, size_t piece) {
-  return piece == 0 ? source.RangeOf(id) : source.RangeOfPiece(id, piece);
-}
-
 // Drops the files of one piece of each sample.
 Status DropPieces(const SampleSource& source, size_t piece) {
   std::string path;
   std::optional<uint32_t> last;
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const uint32_t file = PieceOf(source, id, piece).file;
+    if (piece >= source.PiecesOf(id)) continue;
+    const uint32_t file = source.RangeOfAny(id, piece).file;
     if (last == file) continue;  // samples of one file are consecutive
     source.PathOf(file, path);
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -82,7 +78,8 @@ std::optional<double> CachedShare(const SampleSource& source, uint64_t most) {
     const auto id =
         static_cast<uint64_t>(static_cast<double>(source.size()) *
                               (static_cast<double>(i % samples) / static_cast<double>(samples)));
-    const ByteRange range = PieceOf(source, id, i / samples);
+    if (i / samples >= source.PiecesOf(id)) continue;
+    const ByteRange range = source.RangeOfAny(id, i / samples);
     source.PathOf(range.file, path);
     // For files that this process may not write to, mincore reports every page as cached.
     const int fd = access(path.c_str(), W_OK) == 0

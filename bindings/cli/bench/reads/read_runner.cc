@@ -26,6 +26,7 @@
 #include "engine/production/producer_parts.h"
 #include "engine/production/samples/read_queue.h"
 #include "engine/runtime/read_service.h"
+#include "io/source/image_numbers.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -271,6 +272,7 @@ Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& 
     return Error{.code = Code::kInvalidArgument,
                  .cause = source.Describe() + " is in memory: there is nothing to read"};
   }
+  TRY(CheckFixedImages("reading alone", source));
   if (source.pieces() > 1) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "reading samples with several images is not measured alone",

@@ -240,6 +240,9 @@ TEST_F(PackMasks, SourcesWithOtherFieldsAreRefused) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kUnimplemented);
   EXPECT_THAT(refused.error().cause, HasSubstr("'label'"));
+  const PathTable two(std::vector<std::string>{"a.png", "b.png"});
+  const SourcePtr lists = Files(two, {.images = ImageNumbers({2})}).value();
+  EXPECT_THAT(FilesToPack::OfSource(*lists).error().cause, HasSubstr("any number of images"));
 }
 
 TEST_F(PackMasks, FieldsThatASetCannotNameAreRefused) {

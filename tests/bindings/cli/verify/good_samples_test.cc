@@ -117,6 +117,11 @@ TEST_F(GoodSamplesTest, RefuseWhatAManifestCannotSay) {
               HasSubstr("the class 'caf\\xe9' is not UTF-8"));
   EXPECT_THAT(refusal(ManifestOf("p.csv", "path\ncaf\xE9.png\n")),
               HasSubstr("the name is not UTF-8"));
+  for (const char* const lists : {R"({"path": ["1.png", "1.png"]})", R"({"path": ["1.png"]})"}) {
+    EXPECT_THAT(
+        refusal(ManifestOf("l.jsonl", std::string(lists) + "\n" + R"({"path": []})" + "\n")),
+        HasSubstr("have any number of images"));
+  }
   EXPECT_FALSE(fs::exists(list_));
 }
 
