@@ -72,9 +72,13 @@ std::string PiecesText(const SampleSource& source) {
   std::string text;
   for (const Field& field : source.fields().first(source.encoded_fields())) {
     if (!text.empty()) text += ", ";
-    if (field.count != 0) text += std::to_string(field.count) + " × ";
+    if (field.varies) {
+      text += "any number of ";
+    } else if (field.count != 0) {
+      text += std::to_string(field.count) + " × ";
+    }
     if (field.kind == Field::Kind::kImage) {
-      text += "image";
+      text += field.varies ? "images" : "image";
     } else {
       text += field.dtype == DType::kU16 ? "mask of uint16" : "mask";
       text += " with fill " + std::to_string(field.fill);
@@ -166,7 +170,8 @@ Identity IdentityOf(const LoaderOptions& options) {
   const SampleSource& source = *options.source;
   Identity identity{{std::string(kSamples), std::to_string(source.size())},
                     {std::string(kFingerprint), FingerprintText(source)}};
-  if (source.pieces() > 1 || source.has_clips()) identity.emplace_back(kPieces, PiecesText(source));
+  if (source.pieces() > 1 || source.has_clips() || source.varies())
+    identity.emplace_back(kPieces, PiecesText(source));
   LoaderOptions given = options, standard;  // options are read through pointers
   if (options.processor != nullptr) {       // the loader's are at their defaults (CheckProcessor)
     const ProcessorOptions& own = options.processor->options();

@@ -18,7 +18,7 @@ constexpr const char* kFindSizes =
 
 std::string UnknownText(const SampleSource& source, const PatchCounts& counts) {
   std::string path;
-  source.PathOf(source.RangeOf(counts.first_unknown).file, path);
+  source.PathOf(source.RangeOfAny(counts.first_unknown, counts.unknown_piece).file, path);
   return std::to_string(counts.unknown) + " of " + std::to_string(source.size()) +
          Plural(source.size(), " sample", " samples") + Plural(counts.unknown, " has", " have") +
          " no known size (the first is " + std::to_string(counts.first_unknown) + ", " + path + ")";
@@ -26,11 +26,30 @@ std::string UnknownText(const SampleSource& source, const PatchCounts& counts) {
 
 }  // namespace
 
+uint64_t PatchesOf(const Processor& processor, const ImageFacts& facts, bool& known) {
+  if (facts.width < 1 || facts.height < 1 ||
+      std::max(facts.width, facts.height) > uint32_t{kMaxSidePixels}) {
+    known = false;
+    return static_cast<uint64_t>(MostRowsOf(processor.recipe()));
+  }
+  const ImageSize stored{static_cast<int>(facts.width), static_cast<int>(facts.height)};
+  const auto turned = static_cast<Orientation>(facts.orientation);
+  const Result<ImagePlan> plan =
+      processor.Plan(processor.options().exif_orientation ? Viewed(stored, turned) : stored);
+  return plan.ok() ? static_cast<uint64_t>(plan->rows) : 0;
+}
+
+bool PlacesAreImages(const LoaderOptions& options) {
+  return options.padding == RowPadding::kNone && FixedPlan(options.processor->recipe());
+}
+
 Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& options,
                                                          uint64_t memory_budget) {
   const SampleSource& source = *options.source;
   const ProcessorOptions& processor = options.processor->options();
-  if (source.size() > memory_budget / sizeof(uint32_t)) {
+  const bool of_images = PlacesAreImages(options);
+  const bool has_tokens = of_images && processor.recipe.padded_rows != 0;
+  if (source.size() > memory_budget / (sizeof(uint32_t) * (has_tokens ? 2 : 1))) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "counting the patches of " + std::to_string(source.size()) +
                           " samples takes more than memory_budget, which is " +
@@ -38,31 +57,43 @@ Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& op
                  .changes = {{OptionChange::How::kRaise, "memory_budget"}}};
   }
   const auto counts = std::make_shared<PatchCounts>();
-  counts->of.resize(source.size());
+  counts->places.resize(source.size());
+  if (has_tokens) counts->tokens.resize(source.size());
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const ImageFacts facts = source.FactsOf(id);
-    const bool known = std::min(facts.width, facts.height) >= 1 &&
-                       std::max(facts.width, facts.height) <= uint32_t{kMaxSidePixels};
-    int64_t rows = 0;
-    if (!known) {
-      if (counts->unknown++ == 0) counts->first_unknown = id;
-      rows = MostRowsOf(processor.recipe);
-    } else {
-      const ImageSize stored{static_cast<int>(facts.width), static_cast<int>(facts.height)};
-      const auto turned = static_cast<Orientation>(facts.orientation);
-      const Result<ImagePlan> plan =
-          options.processor->Plan(processor.exif_orientation ? Viewed(stored, turned) : stored);
-      if (plan.ok()) rows = plan->rows;
+    const size_t images = source.PiecesOf(id);
+    bool known = true;
+    uint64_t patches = 0;
+    for (size_t piece = 0; piece < images && (!of_images || has_tokens); ++piece) {
+      const bool were_known = known;
+      patches += PatchesOf(*options.processor, source.FactsOfPiece(id, piece), known);
+      if (!were_known || known || counts->unknown++ != 0) continue;
+      counts->first_unknown = id;
+      counts->unknown_piece = piece;
     }
-    counts->of[id] = static_cast<uint32_t>(rows);
-    counts->most = std::max(counts->most, counts->of[id]);
+    const uint64_t places = of_images ? images : patches;
+    if (std::max(places, patches) > kMostTokens) {
+      return Error{.code = Code::kResourceExhausted,
+                   .cause = "sample " + std::to_string(id) + " has " + std::to_string(images) +
+                            " images, of up to " + std::to_string(patches) + " patches",
+                   .advice = "Give samples fewer images, or the processor a lower max_pixels"};
+    }
+    counts->places[id] = static_cast<uint32_t>(places);
+    if (has_tokens) counts->tokens[id] = static_cast<uint32_t>(patches);
+    counts->most = std::max(counts->most, counts->places[id]);
   }
-  if (counts->unknown != 0 && options.batch_tokens != 0 && options.tokens.empty()) {
+  const bool of_tokens = options.batch_tokens != 0 && options.tokens.empty();
+  std::vector<uint32_t>& counted = has_tokens ? counts->tokens : counts->places;
+  const uint32_t largest = counted.empty() ? 0 : *std::ranges::max_element(counted);
+  for (uint64_t id = 0; id < source.size() && of_tokens; ++id) {
+    if (counted[id] == 0 && source.PiecesOf(id) != 0) counted[id] = largest;  // refused
+  }
+  if (counts->unknown != 0 && of_tokens) {
     return Error{
         .code = Code::kFailedPrecondition,
         .cause = "batch_tokens counts patches, and " + UnknownText(source, *counts),
         .advice = kFindSizes + std::string(", or give tokens, the name of a column of integers")};
   }
+  if (of_images) counts->unknown = 0;  // all have one size
   counts->alike = options.batch_tokens == 0 && options.padding == RowPadding::kNone &&
                   options.on_bad.Has(OnBad::kSubstitute);
   return std::shared_ptr<const PatchCounts>(counts);
@@ -75,7 +106,7 @@ Status CheckRoomForUnknown(const LoaderOptions& options, uint64_t bytes) {
               .cause = "pixel_values of a batch could take " + std::to_string(bytes) +
                        " bytes, and at most 1 GiB is reserved for images of unknown sizes: " +
                        UnknownText(*options.source, counts) + ", and the processor makes up to " +
-                       std::to_string(counts.most) + " patches of an image",
+                       std::to_string(counts.most) + " patches of a sample",
               .advice = kFindSizes};
   if (options.batch_size != 0) {
     error.changes = {{OptionChange::How::kLower, "batch_size"}};

@@ -1,4 +1,4 @@
-// PatchCounts: how many rows of pixel_values a processor makes of each sample: patches or tiles.
+// PatchCounts: how many patches, tiles or images of one size a processor makes of each sample.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +7,43 @@
 
 #include "core/result/result.h"
 #include "engine/options/options.h"
+#include "io/source/source.h"
 
 namespace stoker {
 
+class Processor;
+
+// Whether each place in pixel_values is a whole image, because the processor makes all of one size;
+// otherwise it is a patch or a tile.
+bool PlacesAreImages(const LoaderOptions& options);
+
 struct PatchCounts {
-  // By sample: of the size that the source knows (FactsOf), 0 if the processor refuses it; where no
-  // size is known, the most that the processor makes of any image. Takes 4 bytes a sample in any
-  // case, which are not charged to the budget.
-  std::vector<uint32_t> of;
-  uint32_t most = 0;                        // of a sample
-  uint64_t unknown = 0, first_unknown = 0;  // samples whose sizes are not known
+  // By sample, of all its images: the places in pixel_values that its row needs, of the size that
+  // the source knows (FactsOfPiece); where no size is known, the most that the processor makes of
+  // any image; 0 if the processor refuses it. If places count against batch_tokens, a sample all of
+  // whose images it refuses has as many as the largest: any sample can be its substitute, and no
+  // batch has such samples alone.
+  std::vector<uint32_t> places;
+  // By sample: the patches that count against batch_tokens, without the padding of images of one
+  // size. Empty if they are the places.
+  std::vector<uint32_t> tokens;
+  uint32_t most = 0;     // places of a sample
+  uint64_t unknown = 0;  // samples with an image whose size is not known
+  uint64_t first_unknown = 0;
+  size_t unknown_piece = 0;  // of first_unknown: its first one
   // Whether all places in a batch have room for `most`, so that any sample can be a substitute.
   bool alike = false;
 
-  uint32_t PlaceOf(uint64_t sample) const { return alike ? most : of[sample]; }
+  uint32_t PlaceOf(uint64_t sample) const { return alike ? most : places[sample]; }
+  uint32_t TokensOf(uint64_t sample) const { return (tokens.empty() ? places : tokens)[sample]; }
 };
 
-// Counts the rows that the options' processor makes, within `memory_budget` bytes.
+// Returns the patches or tiles of an image; the most that the processor makes of any, and sets
+// `known` to false, if its size is not known; 0 if the processor refuses the size.
+uint64_t PatchesOf(const Processor& processor, const ImageFacts& facts, bool& known);
+
+// Counts what the options' processor makes, within `memory_budget` bytes. The counts, 4 or 8 bytes
+// a sample, are not charged to the budget.
 // FailedPrecondition: batch_tokens counts patches, and sizes are not known; the message says how
 // many samples, and names the first. ResourceExhausted: there are too many samples.
 Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& options,

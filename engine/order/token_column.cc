@@ -88,7 +88,7 @@ Result<std::vector<uint32_t>> TokensOf(const LoaderOptions& options, uint64_t me
     if (column) source.FixedRows(*column, std::span(ids).first(count), rows.data());
     for (size_t i = 0; i < count; ++i) {
       const int64_t number = column ? of.ClassNumberIn(rows.data() + i * of.row_bytes())
-                                    : int64_t{options.patch_counts->of[begin + i]};
+                                    : int64_t{options.patch_counts->TokensOf(begin + i)};
       tokens[begin + i] = static_cast<uint32_t>(number);
       least = std::min(least, number);
       most = std::max(most, number);

@@ -13,6 +13,7 @@
 #include "engine/map/map_caller.h"
 #include "engine/options/option_table.h"
 #include "io/source/field.h"
+#include "io/source/image_numbers.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/processor/figures.h"
 #include "transforms/resize/row_format.h"
@@ -128,8 +129,8 @@ Status CheckProcessor(const LoaderOptions& given) {
       {static_cast<bool>(options.cache), "a cache is given",
        "Leave cache out, or pack the images (`stoker pack`)"},
       {source.in_memory(), "samples are in memory", "Give encoded images"},
-      {source.pieces() > 1 || source.has_clips(), "samples have several encoded images",
-       "Give sources of one image a sample"},
+      {source.encoded_fields() > 1 || source.has_clips(), "samples have several fields of images",
+       "Give one image a sample, or a list of any number of images (stoker.files)"},
       {of_objects, "samples have boxes or other objects", "Leave these columns out"}};
   for (const auto& [refused, what, advice] : cases) {
     if (refused) return refuse(what, advice, Code::kUnimplemented);
@@ -143,7 +144,8 @@ Status CheckProcessor(const LoaderOptions& given) {
     TRY(CheckIsFree(source, "pixel_values", "the processor adds"));
   }
   const std::optional<ImagePlan> fixed = FixedPlan(recipe);
-  if (fixed && recipe.padded_rows == 0 && options.batch_tokens != 0 && options.tokens.empty()) {
+  if (fixed && recipe.padded_rows == 0 && !source.varies() && options.batch_tokens != 0 &&
+      options.tokens.empty()) {
     return refuse("batch_tokens counts patches, each image is one",
                   "Give batch_size, the rows of a batch", Code::kInvalidArgument);
   }
@@ -177,6 +179,7 @@ Status CheckRowPadding(const LoaderOptions& options) {
   if (FixedPlan(recipe) && recipe.padded_rows == 0) {
     return refuse("all rows of this processor have the same size, so there is nothing to pad");
   }
+  TRY(CheckFixedImages("padding=\"longest\"", *options.source));
   return CheckMapsBatches(options, "padding", "leave padding out");
 }
 
@@ -275,15 +278,7 @@ Status CheckPieces(const LoaderOptions& options) {
                           " are not its first ones, of which the first is a kImage",
                  .advice = "Put the image first, then its masks, then all others"};
   }
-  if (source.varies() && (encoded != 1 || options.processor == nullptr)) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = "samples of " + source.Describe() +
-                          " have any number of images, and the last of the transforms is not a "
-                          "processor",
-                 .advice =
-                     "Put a stoker.processor at the end of the transforms, or give one image "
-                     "a sample"};
-  }
+  if (options.processor == nullptr) TRY(CheckFixedImages("a loader without a processor", source));
   if (pieces == 1 && !source.has_clips()) return {};
   if (pieces > kMostPieces) {
     return Error{.code = Code::kInvalidArgument,

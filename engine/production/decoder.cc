@@ -159,10 +159,17 @@ class Decoder::DecodingTurn {
     while (const std::optional<EncodedImage> image = Pull(/*busy=*/false, no_index)) {
       const SampleInFlight& sample = decoder_.samples_[image->tag];
       const uint64_t begun = NowNanoseconds();
-      Status written = decoder_.processor_->Write(sample.claim, sample.read.sample, image->bytes,
-                                                  image->key, worker_);
+      Status written;
+      if (image->piece == 0) decoder_.processor_->Begin(sample.claim);
+      if (sample.has_image) {
+        written = decoder_.processor_->Write(sample.claim, sample.read.sample, *image, worker_);
+      }
       times_.decode_ns += NowNanoseconds() - begun;
-      Finish({.tag = image->tag, .viewed = {}, .status = std::move(written)});
+      Finish({.tag = image->tag,
+              .piece = image->piece,
+              .failed = image->piece,
+              .viewed = {},
+              .status = std::move(written)});
     }
   }
 
@@ -256,6 +263,7 @@ class Decoder::DecodingTurn {
     if (decoder_.has_records_) {
       TRY(Unpack(read, of_sample, image.bytes, sample.other_images_at[image.piece - 1]));
     }
+    if (decoder_.processor_) return {};
     if (of == 0 || of_sample != 0) {
       image.to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, of_sample, buffers_);
       return {};

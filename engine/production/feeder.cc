@@ -33,9 +33,10 @@ size_t Feeder::Pull(std::span<ReadRequest*> requests) {
   return pulled;
 }
 
-// Samples in the cache need no reader either, but a worker reads them just before it decodes them,
-// so that the bytes are in its core's own cache. While there are such samples, their requests are
-// filled again, but not for long: other loaders, and completed reads, wait for this thread.
+// Samples without bytes need no reader. Neither do those in the cache, but a worker reads them just
+// before it decodes them, so that the bytes are in its core's own cache. While there are such
+// samples, their requests are filled again, but not for long: other loaders, and completed reads,
+// wait for this thread.
 size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
   size_t pulled = 0, filled = 0, kept = 0, all_kept = 0;
   do {
@@ -45,9 +46,9 @@ size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
       const uint32_t index = SamplesInFlight::IndexOf(*read);
       if (read == &samples_[index].read) {
         samples_[index].work = to_.memory.Begin();
-        if (IsInCache(index)) {
+        if (IsInCache(index) || HasNoBytes(index)) {
           ++kept;
-          Submit(index);
+          SubmitUnread(index);
           continue;
         }
         samples_.SetState(index, SamplesInFlight::State::kReading);
@@ -62,15 +63,24 @@ size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
   return pulled;
 }
 
+// A sample without images, unless it has a record.
+bool Feeder::HasNoBytes(uint32_t index) const {
+  return !samples_[index].has_image && samples_[index].read.length == 0;
+}
+
+void Feeder::SubmitUnread(uint32_t index) {
+  samples_.EndRead();
+  samples_[index].reads_in_flight = 0;
+  samples_[index].read.size = 0;
+  samples_[index].read.status = {};
+  Submit(index);
+}
+
 bool Feeder::IsInCache(uint32_t index) {
   SampleInFlight& sample = samples_[index];
   if (to_.cache == nullptr) return false;
   to_.cache->Find(sample.read, sample.cached);
-  if (sample.cached.state != CachedSample::State::kKept) return false;
-  samples_.EndRead();
-  sample.reads_in_flight = 0;
-  sample.read.status = {};
-  return true;
+  return sample.cached.state == CachedSample::State::kKept;
 }
 
 void Feeder::SubmitRuns() {
@@ -115,6 +125,10 @@ size_t Feeder::PullPieces(uint32_t index, std::span<ReadRequest*> requests) {
     samples_.SetState(index, SamplesInFlight::State::kReading);
   }
   const size_t pulled = queue_.FillPieces(samples_[index], requests);
+  if (HasNoBytes(index)) {
+    SubmitUnread(index);
+    return 0;
+  }
   KeepRest(index);
   return pulled;
 }

@@ -71,6 +71,8 @@ class Feeder final : public ReadClient {
   size_t PullRetry(std::span<ReadRequest*> requests);
   void SubmitRuns();
   void KeepRest(uint32_t index);
+  bool HasNoBytes(uint32_t index) const;
+  void SubmitUnread(uint32_t index);
   bool IsInCache(uint32_t index);
   void Submit(uint32_t index);
   void Requeue(uint32_t index);

@@ -128,8 +128,8 @@ OnBad Producer::ActionOn(uint32_t index, Error& error) {
   const Slot& slot = *sample.claim.slot;
   // A substitute that the row has no room for is as if it could not be used.
   while (slot.has_room() && sample.substitutes < Sampler::kMostSubstitutes &&
-         options_.patch_counts->of[sampler_.SubstituteFor(slot.epoch, sample.draw.position,
-                                                          sample.substitutes)] >
+         options_.patch_counts->places[sampler_.SubstituteFor(slot.epoch, sample.draw.position,
+                                                              sample.substitutes)] >
              slot.RoomOf(sample.claim.row)) {
     ++sample.substitutes;
   }

@@ -99,11 +99,11 @@ ColumnSpec PixelColumn(const LoaderOptions& options) {
   if (recipe.padded_rows != 0 && !pads) {
     column.row_shape.insert(column.row_shape.begin(), recipe.padded_rows);
   }
-  if (fixed && !pads) return column;
+  if (fixed && !pads && !options.source->varies()) return column;
   const PatchCounts& counts = *options.patch_counts;
   const uint64_t most = options.token_batches == nullptr
                             ? uint64_t{options.batch_size} * counts.most
-                            : options.token_batches->MostOf(counts.of);
+                            : options.token_batches->MostOf(counts.places);
   column.room = std::max<uint64_t>(most, 1);
   if (pads) {
     column.row_shape.insert(column.row_shape.begin(), std::max(counts.most, 1u));
@@ -195,7 +195,10 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const LoaderOptions& options,
       figures[0].row_shape = {columns[0].row_shape[0]};
       figures[0].room = columns[0].room;
     }
-    std::ranges::move(figures, std::back_inserter(columns));
+    for (ColumnSpec& column : figures) {
+      if (source.varies()) column.max_objects = static_cast<uint32_t>(source.pieces());
+      columns.push_back(std::move(column));
+    }
   }
   if (AddsLabels(options, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
   for (size_t i = 0, piece = 0; plan && i < PlannedFields(source, plan); ++i) {
@@ -271,7 +274,8 @@ Error WithMostRows(Error error, const LoaderOptions& options) {
   if (std::erase_if(error.changes, [](const OptionChange& change) {
         return std::string_view(change.option) == "batch_size";
       }) != 0) {
-    if (options.processor != nullptr && options.tokens.empty()) {
+    // Samples without images cost nothing, so batch_tokens does not limit their number.
+    if (options.processor != nullptr && options.tokens.empty() && !options.source->varies()) {
       error.changes.push_back({OptionChange::How::kLower, "batch_tokens"});
       return error;
     }
@@ -344,9 +348,8 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
   const bool counts_patches =
-      options.processor != nullptr &&
-      (!FixedPlan(options.processor->recipe()) || options.padding == RowPadding::kLongest ||
-       (options.batch_tokens != 0 && options.tokens.empty()));
+      options.processor != nullptr && (!PlacesAreImages(options) || source.varies() ||
+                                       (options.batch_tokens != 0 && options.tokens.empty()));
   if (counts_patches && options.patch_counts == nullptr) {
     ASSIGN_OR_RETURN(options.patch_counts,
                      PatchCountsOf(options, runtime.memory().budget().limit()));

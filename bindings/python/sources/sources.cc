@@ -22,6 +22,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "core/result/plural.h"
 #include "core/result/try.h"
 #include "io/files/input_file.h"
 #include "io/index/split_folders.h"
@@ -31,6 +32,7 @@
 #include "io/ranges/path_source.h"
 #include "io/ranges/range_source.h"
 #include "io/samples/read_labels.h"
+#include "io/select/sized.h"
 #include "io/shards/shard_pattern.h"
 
 namespace stoker::python {
@@ -75,34 +77,70 @@ void AddPath(py::handle item, PathTable& paths) {
   paths.Add({PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))});
 }
 
-// `name`: of their list, for messages.
+// Appends the path `name`[`index`].
+void AddPath(py::handle item, const std::string& name, size_t index, PathTable& paths) {
+  try {
+    AddPath(item, paths);
+  } catch (py::error_already_set& error) {
+    const bool wrong_type = error.matches(PyExc_TypeError);
+    if (!wrong_type && !error.matches(PyExc_UnicodeError)) throw;
+    const auto text = py::str("{}[{}] must be a path, not {:.80}")
+                          .format(name, index, py::repr(item))
+                          .cast<std::string>();
+    py::raise_from(error, wrong_type ? PyExc_TypeError : PyExc_ValueError, text.c_str());
+    throw py::error_already_set();
+  }
+}
+
+// Appends the paths of a list. `name`: the list's, for messages.
+void AddPaths(const py::iterable& all, const std::string& name, PathTable& paths) {
+  size_t index = 0;
+  for (const py::handle item : all) AddPath(item, name, index++, paths);
+}
+
 PathTable PathsOf(const py::iterable& all, const std::string& name) {
   PathTable paths;
   paths.Reserve(py::len_hint(all));
-  for (const py::handle item : all) {
-    try {
-      AddPath(item, paths);
-    } catch (py::error_already_set& error) {
-      const bool wrong_type = error.matches(PyExc_TypeError);
-      if (!wrong_type && !error.matches(PyExc_UnicodeError)) throw;
-      const auto text = py::str("{}[{}] must be a path, not {:.80}")
-                            .format(name, paths.size(), py::repr(item))
-                            .cast<std::string>();
-      py::raise_from(error, wrong_type ? PyExc_TypeError : PyExc_ValueError, text.c_str());
-      throw py::error_already_set();
-    }
-  }
+  AddPaths(all, name, paths);
   return paths;
 }
 
-// `further`: (name, dtype of a mask, fill, paths, root) of each further field of images, whose
-// dtype is empty. `columns`: "label" comes first if there is one.
+bool IsListOfPaths(py::handle item) {
+  return PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) || py::isinstance<py::array>(item);
+}
+
+// Appends the paths of samples: one each, or a list of them, as the first sample has. Returns which
+// are of which sample.
+ImageNumbers AddSamples(const py::iterable& samples, const std::string& name, PathTable& paths) {
+  std::vector<uint64_t> ends;
+  paths.Reserve(py::len_hint(samples));
+  for (const py::handle item : samples) {
+    const bool is_list = IsListOfPaths(item);
+    if (ends.empty() && (paths.size() != 0 || !is_list)) {
+      AddPath(item, name, paths.size(), paths);
+      continue;
+    }
+    const std::string of = name + "[" + std::to_string(ends.size()) + "]";
+    if (!is_list) {
+      throw py::type_error(of + " must be a list of paths, as the first one is, not " +
+                           py::str("{:.80}").format(py::repr(item)).cast<std::string>());
+    }
+    AddPaths(py::reinterpret_borrow<py::iterable>(item), of, paths);
+    ends.push_back(paths.size());
+  }
+  return ImageNumbers(std::move(ends));
+}
+
+// `paths`: paths, or a list of paths for each sample. `further`: (name, dtype of a mask, fill,
+// paths, root) of each further field of images, whose dtype is empty. `columns`: "label" comes
+// first if there is one.
 SourceHandle OpenFiles(
     const py::iterable& paths, const py::bytes& root,
     const std::vector<std::tuple<std::string, std::string, uint16_t, py::iterable, py::bytes>>&
         further,
     const py::dict& columns, const std::vector<std::string>& class_names) {
-  PathTable table = PathsOf(paths, "paths");
+  PathTable table;
+  ImageNumbers numbers = AddSamples(paths, "paths", table);
   std::vector<FurtherImages> images;
   for (const auto& [name, dtype, fill, theirs, folder] : further) {
     images.push_back({.name = name,
@@ -113,7 +151,8 @@ SourceHandle OpenFiles(
                       .root = folder});
   }
   const auto beside = std::make_shared<Beside>();
-  FilesOptions options{.root = root,
+  FilesOptions options{.images = std::move(numbers),
+                       .root = root,
                        .further = std::move(images),
                        .columns = ColumnsOf(columns, *beside),
                        .owner = beside,
@@ -138,6 +177,15 @@ py::list GivenPathsTo(const SourceHandle& self) {
                               given.field.fill, py::bytes(joined), py::bytes(given.root)));
   }
   return all;
+}
+
+// Returns how many images each sample has, int64 (samples,).
+py::array_t<int64_t> CountsBySample(const SourceHandle& self) {
+  py::array_t<int64_t> counts(static_cast<py::ssize_t>(self.source->size()));
+  for (uint64_t id = 0; id < self.source->size(); ++id) {
+    counts.mutable_data()[id] = static_cast<int64_t>(self.source->PiecesOf(id));
+  }
+  return counts;
 }
 
 // Opens images that lie in files, some of which have many. `runs`: (file, offset, ends): the number
@@ -213,8 +261,13 @@ py::list ClassesOf(const SourceHandle& self) {
 // Returns the byte range of a sample's piece.
 ByteRange PieceOf(const SampleSource& source, uint64_t id, size_t piece) {
   if (id >= source.size()) throw py::index_error("no such sample");
-  if (piece != 0 && piece >= source.pieces()) throw py::index_error("no such piece");
-  return piece == 0 ? source.RangeOf(id) : source.RangeOfPiece(id, piece);
+  const bool is_record = piece == 0 && source.has_records();
+  if (!is_record && !source.in_memory() && piece >= source.PiecesOf(id)) {
+    const size_t images = source.PiecesOf(id);
+    throw py::index_error("sample " + std::to_string(id) + " has " + std::to_string(images) +
+                          Plural(images, " image", " images"));
+  }
+  return source.RangeOfAny(id, piece);
 }
 
 py::bytes PathOf(const SourceHandle& self, uint64_t id, size_t piece) {
@@ -421,21 +474,25 @@ py::array BytesOfRows(const py::object& self, size_t field) {
   return rows;
 }
 
-// Returns (height, width) of the image as viewed, or None.
-py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
-  if (id >= self.source->size()) throw py::index_error("no such sample");
-  const ImageFacts facts = self.source->FactsOf(id);
+// Returns (height, width) of an image as viewed, or None.
+py::object ImageSizeOf(const SourceHandle& self, uint64_t id, size_t piece) {
+  (void)PieceOf(*self.source, id, piece);
+  const ImageFacts facts = self.source->FactsOfPiece(id, piece);
   if (facts.width == 0 || facts.height == 0) return py::none();
   const bool turned = facts.orientation >= 5;  // EXIF: 5 to 8 swap width and height
   return turned ? py::make_tuple(facts.width, facts.height)
                 : py::make_tuple(facts.height, facts.width);
 }
 
-// Returns what is known about the image of each sample.
+// Returns what is known about each image, if their number varies; otherwise about the first one of
+// each sample.
 py::array_t<ImageFacts> FactsIn(const SourceHandle& self) {
-  py::array_t<ImageFacts> facts(static_cast<py::ssize_t>(self.source->size()));
-  for (uint64_t id = 0; id < self.source->size(); ++id) {
-    facts.mutable_data()[id] = self.source->FactsOf(id);
+  const SampleSource& source = *self.source;
+  const ImageNumbers numbers = NumberImages(source);
+  py::array_t<ImageFacts> facts(static_cast<py::ssize_t>(numbers.Begin(source.size())));
+  for (uint64_t i = 0; i < static_cast<uint64_t>(facts.size()); ++i) {
+    const auto [id, piece] = numbers.PlaceOf(i);
+    facts.mutable_data()[i] = source.FactsOfPiece(id, piece);
   }
   return facts;
 }
@@ -490,6 +547,9 @@ void AddSources(py::module_& module) {
       .def_property_readonly("pieces",
                              [](const SourceHandle& self) { return self.source->pieces(); })
       .def_property_readonly("counts", &CountsOfImages)
+      .def_property_readonly("varies",
+                             [](const SourceHandle& self) { return self.source->varies(); })
+      .def_property_readonly("image_counts", &CountsBySample)
       .def_property_readonly("masks", &NamesOfMasks)
       .def_property_readonly("objects", &NamesOfObjects)
       .def("object_counts", &ObjectCountsOf)
@@ -500,7 +560,7 @@ void AddSources(py::module_& module) {
       .def_property_readonly("labels_in_memory", &HasLabelsInMemory)
       .def("row", &RowOf, py::arg("sample"))
       .def_property_readonly("given_paths", &GivenPathsTo)
-      .def("image_size", &ImageSizeOf, py::arg("sample"))
+      .def("image_size", &ImageSizeOf, py::arg("sample"), py::arg("piece") = 0)
       .def_property_readonly("facts", &FactsIn);
   module.def("open_source", &Open, py::arg("kind"), py::arg("arguments"), py::arg("threads"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));

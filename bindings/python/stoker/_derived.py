@@ -233,7 +233,8 @@ def sized(
     index: str | os.PathLike[Any] | None = None,
     runtime: Runtime | None = None,
 ) -> Source:
-    """The same samples, with the size of each image: `image_size`. Samples have one encoded image.
+    """The same samples, with the size of each image: `image_size`. Samples have one encoded image, or lists
+    of any number of images.
 
         source = stoker.sized(stoker.tar("shards/{000..127}.tar"), index="sizes")
         source.image_size(0)  # (height, width)
@@ -243,16 +244,17 @@ def sized(
     images the headers are read, on all threads of the Runtime and without the GIL: the first 64 KiB of most
     images, all of other files and of TFRecords. `parquet` and `from_dataset` are asked for each sample, on
     their own threads. Images whose header cannot be read have no known size, with a warning that counts
-    them; `unsized` lists them. Pickling keeps the sizes, 24 bytes a sample, and nothing is read again.
+    them; `unsized` lists them. Pickling keeps the sizes, 24 bytes an image, and nothing is read again.
 
     Args:
-        source: any but arrays, those with several images a sample, and those with an order, as `weighted`
-            makes one, which comes after sizes.
+        source: any but arrays, those with clips or several columns of images, and those with an order, as
+            `weighted` makes one, which comes after sizes.
         sizes: (samples, 2) integers: the height and width of each image as stored, as columns of a table may
-            have them; nothing is read then. EXIF tags are not known, so these images must not be turned by
+            have them; nothing is read then. Of lists of images: a list of (images of the sample, 2), or one
+            array, (images of all samples, 2). EXIF tags are not known, so these images must not be turned by
             90°. None: headers are read.
         index: a file that keeps the sizes. It is written if it is not there, and otherwise read; then only
-            the headers of up to 8 samples are compared with it, and unknown sizes are read again. The file
+            the headers of up to 8 images are compared with it, and unknown sizes are read again. The file
             that `stoker index` wrote is read, too. None: headers are read each time.
         runtime: the Runtime whose workers read; None means the default one.
 
@@ -274,6 +276,8 @@ def sized(
     if runtime is not None and not isinstance(runtime, Runtime):
         raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
     if sizes is not None:
+        if source._native.varies and not isinstance(sizes, np.ndarray):
+            sizes = _sizes_of_lists(source, sizes)
         return _Sized(source, _stoker.sized(source._native, _sizes(sizes)))
     path = b"" if index is None else _absolute("index", index)
     used = _stoker.Runtime() if runtime is None else runtime._native
@@ -288,6 +292,21 @@ def _sized_same(source: Source, fingerprint: str, facts: npt.NDArray[Any]) -> So
     """For pickle."""
     source = _same(source, fingerprint)
     return _Sized(source, _stoker.sized_by_facts(source._native, facts))
+
+
+def _sizes_of_lists(source: Source, sizes: Any) -> npt.NDArray[Any]:
+    """Returns the sizes of all images of a list with those of each sample."""
+    counts = source._native.image_counts.tolist()
+    each = [np.asarray(of_sample) for of_sample in sizes]
+    if len(each) != len(counts):
+        raise InvalidArgumentError(f"sizes are of {len(each)} samples, and {source!r} has {len(counts)}")
+    for i, (of_sample, count) in enumerate(zip(each, counts)):
+        if of_sample.shape != (count, 2) and (count or of_sample.size):
+            has = counted(count, "image", "images")
+            raise InvalidArgumentError(
+                f"sizes[{i}] has the shape {of_sample.shape}, and sample {i} has {has}: give ({count}, 2)"
+            )
+    return np.concatenate([of_sample for of_sample in each if of_sample.size] or [np.zeros((0, 2), np.int64)])
 
 
 def _sizes(sizes: Any) -> npt.NDArray[np.int32]:

@@ -185,7 +185,8 @@ class Loader:
         runtime: the Runtime to share; None means the default one.
         sample_ids: adds a column "sample_id", (rows,) int64: the source's sample in each row.
         paths: adds a last column "path", a list of str: the file of each row, of one in an archive the
-            archive. Samples in memory have none.
+            archive, of one with several images the first image's. Samples in memory have none, nor have
+            those without images ("").
         start_epoch: the epoch of the first iteration, 0 to 2**32 - 1, for programs that make a loader for
             each epoch.
 
@@ -690,7 +691,9 @@ class Loader:
             how = ["as the images"] if number else []
             if name in native.masks:
                 how = ["masks, moved as the images by nearest pixels"]
-            if count:
+            if native.varies:
+                how.append("any number of images a row")
+            elif count:
                 how.append(f"{count} a row" if how else counted(count, "image a row", "images a row"))
             if how:
                 told.append((name, ", ".join(how)))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from stoker import _checks, _decode, _options, _stoker
 from stoker._errors import InvalidArgumentError, NotFoundError
+from stoker._ragged import Ragged
 from stoker._runtime import Runtime
 
 _DTYPES = ("float32", "bfloat16", "float16", "uint8")
@@ -215,7 +216,7 @@ def cu_seqlens(grid: Any) -> Any:
 
     Args:
         grid: `image_grid_thw`: (images, 3) integers of NumPy, PyTorch or JAX; frames, and rows and columns of
-            patches in each. Not of a function that JAX traces.
+            patches in each. Or a `Ragged` of them, whose rows are samples. Not of a function that JAX traces.
 
     Returns:
         (frames of all images + 1,) int32, from 0 to the number of patches; an array of the kind of `grid`.
@@ -224,6 +225,8 @@ def cu_seqlens(grid: Any) -> Any:
         ValueError: another shape.
         TypeError: not an array.
     """
+    if isinstance(grid, Ragged):
+        grid = grid.values
     if not hasattr(grid, "__array__"):
         raise TypeError(f"grid must be an array, not {grid!r:.80}")
     if grid.ndim != 2 or grid.shape[1] != 3:

@@ -293,8 +293,13 @@ class Source:
 
     @property
     def unsized(self) -> npt.NDArray[np.uint64]:
-        """The ids of the samples whose `image_size` is not known: a new array. Nothing is read."""
-        return np.flatnonzero(self._native.facts["width"] == 0).astype(np.uint64)
+        """The ids of the samples whose `image_size` is not known, of any of several images: a new array.
+        Nothing is read.
+        """
+        unknown = np.flatnonzero(self._native.facts["width"] == 0)
+        if self._native.varies:
+            unknown = np.unique(np.searchsorted(np.cumsum(self._native.image_counts), unknown, side="right"))
+        return unknown.astype(np.uint64)
 
     @property
     def _root(self) -> str | None:
@@ -311,7 +316,7 @@ class Source:
         Args:
             sample: its id.
             column: of images or masks; None means the first one, the image.
-            frame: of a clip.
+            frame: of a clip; of a list of images, which of them.
 
         Raises:
             IndexError: there is no such sample, or no such frame.
@@ -331,16 +336,24 @@ class Source:
             raise IndexError(f"frame is {frame}; the column has frames 0 to {counts[at] - 1}")
         return os.fsdecode(self._native.path(self._number(sample), sum(counts[:at]) + frame))
 
-    def image_size(self, sample: int) -> tuple[int, int] | None:
+    def image_size(self, sample: int, frame: int = 0) -> tuple[int, int] | None:
         """Height and width of a sample's image, turned as its EXIF tag says; nothing is read.
 
         It is the size when `stoker index` or `stoker pack` was run, or the one that `sized` knows. None:
         nothing knows it, or the file was damaged or of an unknown format.
 
+        Args:
+            sample: its id.
+            frame: of a list of images, which of them.
+
         Raises:
-            IndexError: there is no such sample.
+            IndexError: there is no such sample, or no such image.
         """
-        return self._native.image_size(self._number(sample))
+        frame = _checks.integer("frame", frame, -(2**128), 2**128)
+        pieces = max(self._native.pieces, 1)
+        if not 0 <= frame < pieces:
+            raise IndexError(f"frame is {frame}; a sample has frames 0 to {pieces - 1}")
+        return self._native.image_size(self._number(sample), frame)
 
     def _number(self, sample: int) -> int:
         number = _checks.integer("sample", sample, -(2**128), 2**128)
@@ -889,16 +902,26 @@ class _Files(Source):
         self._columns = columns
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _files, (self._native.given_paths, self._columns, self.classes, self._text)
+        counts = self._native.image_counts if self._native.varies else None
+        return _files, (self._native.given_paths, self._columns, self.classes, self._text, counts)
 
 
 def _files(
-    given: list[tuple[str, str, int, bytes, bytes]], columns: dict[str, Any], classes: list[str], text: str
+    given: list[tuple[str, str, int, bytes, bytes]],
+    columns: dict[str, Any],
+    classes: list[str],
+    text: str,
+    counts: npt.NDArray[np.int64] | None = None,
 ) -> Source:
     names = [os.fsencode(name) for name in classes]
     further = [(name, dtype, fill, paths.split(b"\0")[:-1], root) for name, dtype, fill, paths, root in given]
-    _, _, _, paths, root = further.pop(0)
-    return _Files(_stoker.files(paths, root, further, _native(columns), names), columns, text)
+    _, _, _, listed, root = further.pop(0)
+    paths: list[Any] = listed
+    if counts is not None:
+        ends = np.cumsum(counts).tolist()
+        paths = [listed[begin:end] for begin, end in zip([0, *ends], ends)]
+    native = _stoker.files(paths, root, further, _native(columns), names)
+    return _Files(native, columns, text)
 
 
 def files(
@@ -918,12 +941,18 @@ def files(
     Each path is a sample, in this order; one that occurs twice is two samples. Files are opened when they
     are needed: one that is missing, or is not an image, is then an error that names it.
 
+    If paths are lists of paths, each list is a sample, which may have no image, one or several: for a
+    `Loader` whose last transform is a `stoker.processor`.
+
+        turns = stoker.files([["a.jpg", "b.jpg"], []], columns={"text": ["Compare them.", "Hello."]})
+
     The labels and columns are kept, not copied, as by `arrays`; they must not change while a loader uses
     them.
 
     Args:
-        paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes; those
-            that begin with https://, http://, s3:// or gs:// are URLs of objects.
+        paths: of str, bytes or os.PathLike: a list, an array, a pandas Series; or a list of such lists, each
+            of at most 1,024 paths. Names may be any bytes; those that begin with https://, http://, s3:// or
+            gs:// are URLs of objects.
         labels: a row for each path: class numbers (integers or bool), or an array of any shape and number
             type; None means batches have none.
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
@@ -939,8 +968,9 @@ def files(
 
     Raises:
         ValueError: no paths; an empty path, or one with a NUL; other numbers of labels, rows or masks than
-            paths; a label without a class name; a column with the name "image" or "label"; samples whose
-            columns of objects have different numbers of them; a second column of boxes.
+            paths, or lists of them; masks or further images next to lists; a longer list; a label without a
+            class name; a column with the name "image" or "label"; samples whose columns of objects have
+            different numbers of them; a second column of boxes.
         TypeError: not a path, by its index; values that are neither numbers nor strings; labels that are not
             numbers.
     """
@@ -952,8 +982,11 @@ def files(
     further = _further_images(beside)
     names = [] if class_names is None else _class_names(class_names)
     native = _stoker.files(paths, _root(root), further, _native(beside), names)
-    first = os.fsdecode(native.path(0))
-    text = f"{first!r} and {len(native) - 1} more" if len(native) > 1 else repr(first)
+    if native.varies:
+        text = counted(len(native), "list", "lists")
+    else:
+        first = os.fsdecode(native.path(0))
+        text = f"{first!r} and {len(native) - 1} more" if len(native) > 1 else repr(first)
     return _Files(native, beside, f"stoker.files({text})")
 
 

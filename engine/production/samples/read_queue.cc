@@ -1,5 +1,7 @@
 #include "engine/production/samples/read_queue.h"
 
+#include <algorithm>
+
 #include "core/time/stage_times.h"
 
 namespace stoker {
@@ -72,6 +74,9 @@ void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
   to.begun = 0;
   to.reads_whole = false;
   to.read.sample = sample;
+  const size_t images = options_.source->PiecesOf(sample);
+  to.has_image = images != 0;
+  to.pieces = static_cast<uint32_t>(std::max<size_t>(images, 1));
   if (plan_ != nullptr && plan_->parts() > 1) {
     to.samples = plan_->SamplesOf(to.draw, sample, options_.source->size(), to.substitutes);
     to.pieces = to.samples.count * pieces_;

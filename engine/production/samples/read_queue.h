@@ -56,7 +56,7 @@ class ReadQueue {
   const LoaderOptions& options_;
   const Sampler& sampler_;
   const Plan* const plan_;
-  const uint32_t pieces_;  // of a sample
+  const uint32_t pieces_;  // of a sample, at most
   SamplesInFlight& samples_;
   const uint32_t run_;
 };

@@ -1,11 +1,13 @@
 #include "engine/production/samples/row_processor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "core/result/try.h"
+#include "engine/order/patch_counts.h"
 #include "engine/production/check_options.h"
 #include "io/source/source.h"
 #include "transforms/decode/image_info.h"
@@ -37,6 +39,7 @@ RowProcessor::RowProcessor(const LoaderOptions& options, MemoryBudget& memory, i
     : options_(options),
       own_(options.processor->options()),
       values_(own_.recipe, own_.dtype),
+      of_images_(PlacesAreImages(options)),
       first_figure_(options.source->fields().size()),
       figures_(FiguresOf(options)) {
   for (int i = 0; i < workers; ++i) {
@@ -50,11 +53,19 @@ void RowProcessor::Renew(Worker& worker) const {
   worker.processor.emplace(own_.recipe, values_, own_.limits, own_.exif_orientation, worker.memory);
 }
 
-Status RowProcessor::Write(const RowClaim& claim, uint64_t sample, std::span<const uint8_t> image,
-                           const DrawKey& key, int worker) {
+void RowProcessor::Begin(const RowClaim& claim) const {
+  Slot& slot = *claim.slot;
+  if (slot.placed) slot.Objects(0, claim.row) = 0;
+  for (size_t column = first_figure_; column < first_figure_ + figures_.size(); ++column) {
+    if (slot.max_objects[column] != 0) slot.Objects(column, claim.row) = 0;
+  }
+}
+
+Status RowProcessor::Write(const RowClaim& claim, uint64_t sample, const EncodedImage& image,
+                           int worker) {
   ImageProcessor& processor = *of(worker).processor;
   ASSIGN_OR_RETURN(const ImageSize size,
-                   processor.Open(image, DrawFlips(options_.transforms, key)));
+                   processor.Open(image.bytes, DrawFlips(options_.transforms, image.key)));
   Result<ImagePlan> plan = PlanImage(own_.recipe, size);
   if (!plan.ok()) {
     Error error = std::move(plan).error();
@@ -62,30 +73,46 @@ Status RowProcessor::Write(const RowClaim& claim, uint64_t sample, std::span<con
     return error;
   }
   Slot& slot = *claim.slot;
-  const auto rows = static_cast<size_t>(plan->rows);
+  const size_t object_bytes = slot.row_bytes[0] / std::max(slot.max_objects[0], 1u);
+  const int64_t written = slot.placed ? slot.Objects(0, claim.row) : 0;
+  const int64_t objects = of_images_ ? 1 : plan->rows;
   if (slot.has_room()) {
-    const uint64_t room = slot.RoomOf(claim.row);
-    if (rows > room) return Outgrown(sample, *plan, room);
+    uint64_t room = slot.RoomOf(claim.row) - static_cast<uint64_t>(written);
+    if (options_.source->varies() && !of_images_) {  // blame no later image
+      bool known = true;
+      room = std::min(room, PatchesOf(*options_.processor,
+                                      options_.source->FactsOfPiece(sample, image.piece), known));
+    }
+    if (static_cast<uint64_t>(objects) > room) return Outgrown(sample, image.piece, *plan, room);
   }
+  auto* to =
+      static_cast<uint8_t*>(slot.placed ? slot.Placed(0, claim.row) : slot.Row(0, claim.row));
   if (slot.placed) {
-    slot.Objects(0, claim.row) = plan->rows;
-    TRY(processor.Write(*plan, static_cast<uint8_t*>(slot.Placed(0, claim.row))));
-  } else {
-    auto* const row = static_cast<uint8_t*>(slot.Row(0, claim.row));
-    const size_t bytes = rows * RowValues(own_.recipe, plan->patch) * SizeOf(own_.dtype);
-    TRY(processor.Write(*plan, row));
-    std::memset(row + bytes, 0, slot.row_bytes[0] - bytes);
+    to += static_cast<size_t>(written) * object_bytes;
+    slot.Objects(0, claim.row) = written + objects;
+  }
+  TRY(processor.Write(*plan, to));
+  if (of_images_ || !slot.placed) {  // zeros after the patches
+    const size_t bytes =
+        static_cast<size_t>(plan->rows) * RowValues(own_.recipe, plan->patch) * SizeOf(own_.dtype);
+    std::memset(to + bytes, 0, object_bytes - bytes);
   }
   for (size_t i = 0; i < figures_.size(); ++i) {
     const size_t column = first_figure_ + i;
-    WriteFigures(own_.recipe, *plan, figures_[i].name,
-                 {static_cast<uint8_t*>(slot.Row(column, claim.row)), slot.row_bytes[column]});
+    auto* figures = static_cast<uint8_t*>(slot.Row(column, claim.row));
+    const size_t bytes = slot.row_bytes[column] / std::max(slot.max_objects[column], 1u);
+    if (slot.max_objects[column] != 0) {
+      figures += image.piece * bytes;
+      slot.Objects(column, claim.row) = image.piece + 1;
+    }
+    WriteFigures(own_.recipe, *plan, figures_[i].name, {figures, bytes});
   }
   return {};
 }
 
-Error RowProcessor::Outgrown(uint64_t sample, const ImagePlan& image, uint64_t room) const {
-  const ImageFacts facts = options_.source->FactsOf(sample);
+Error RowProcessor::Outgrown(uint64_t sample, uint32_t piece, const ImagePlan& image,
+                             uint64_t room) const {
+  const ImageFacts facts = options_.source->FactsOfPiece(sample, piece);
   const ImageSize stored{static_cast<int>(facts.width), static_cast<int>(facts.height)};
   return {.code = Code::kDataLoss,
           .cause = "the image has " + SizeText(image.image) + " pixels, which are " +

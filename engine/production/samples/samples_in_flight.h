@@ -27,9 +27,10 @@ namespace stoker {
 struct SampleInFlight {
   ReadRequest read;  // of the first piece: its id in the source, the file's bytes, and their buffer
   std::vector<ReadRequest> other_reads;  // of further pieces; there may be more than it has now
-  uint32_t pieces = 1;                   // how many it has
-  uint32_t begun = 0;                    // how many have been handed to a reader, from the first on
-  std::atomic<uint32_t> unread{0};       // of several: how many have not arrived, begun or not
+  uint32_t pieces = 1;                   // how many it has; 1 also without images
+  bool has_image = true;
+  uint32_t begun = 0;               // how many have been handed to a reader, from the first on
+  std::atomic<uint32_t> unread{0};  // of several: how many have not arrived, begun or not
   // By piece, if there can be several: 1 + the id of the sample that is being read, or 0.
   std::vector<std::atomic<uint64_t>> ids_being_read;
   // The samples of its row, each with all pieces of a sample of the source.

@@ -336,7 +336,7 @@ def test_masks_are_an_option_of_a_folder(dataset, tmp_path):
     assert str(mask) in run("verify", *given).stdout.decode()
     explained, plan = run("explain", *given), run("explain")
     assert (explained.returncode, explained.stdout) == (0, plan.stdout)
-    assert b"warning: the cost is not measured" in explained.stderr and b"several images" in explained.stderr
+    assert b"warning: the cost is not measured" in explained.stderr and b"one image each" in explained.stderr
     assert "decode" in json.loads(run("explain", *given, "--json").stdout)
     assert "several images" in failure(run("bench", *given, "--read-only"), 2)
     assert "without masks" in failure(run("bench", *given, "--crop-index", tmp_path / "index"), 2)

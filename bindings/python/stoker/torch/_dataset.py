@@ -86,8 +86,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @cached_property
     def samples(self) -> list[tuple[str, int]]:
-        """The file and label of each sample."""
-        self._need(self._source._has_files, "samples")
+        """The file and label of each sample, if it is one image."""
+        self._need(self._source._has_files and not self._source._native.varies, "samples")
         return [(self._source.path(i), label) for i, label in enumerate(self.targets)]
 
     @property

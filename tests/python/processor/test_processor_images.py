@@ -1,0 +1,405 @@
+"""Samples of any number of images as rows of a processor: sources of lists, batches, states, faults."""
+
+import itertools
+import os
+import pathlib
+import pickle
+import shutil
+
+import numpy as np
+import processor_golden
+import pytest
+import stoker
+from stoker import _pixels
+
+QWEN, CLIP, NAFLEX = (processor_golden.CONFIGS[name] for name in ("qwen2-vl", "clip", "siglip2"))
+SIZES = [*processor_golden.SIZES, (400, 90), (31, 260), (224, 224)]
+COUNTS = [2, 0, 1, 3, 8, 0, 1, 4, 2, 5, 0, 7, 6, 1, 2]
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lists")
+    paths = []
+    for i, size in enumerate(SIZES):
+        paths.append(str(folder / f"{i}.png"))
+        pathlib.Path(paths[-1]).write_bytes(_pixels.encoded(processor_golden.picture(*size)))
+    names = itertools.cycle(paths)
+    return [list(itertools.islice(names, count)) for count in COUNTS]
+
+
+def source_of(lists, sized=True):
+    source = stoker.files(
+        lists, list(range(len(lists))), columns={"text": [f"{len(each)} images" for each in lists]}
+    )
+    return stoker.sized(source) if sized else source
+
+
+def make(lists, config=QWEN, before=(), sized=True, of=(), **options):
+    processor = stoker.processor(config, **dict(of))
+    options = {"batch_size": 4, "shuffle": True, "seed": 5, "sample_ids": True, "depth": 1, **options}
+    if "batch_tokens" in options and options["batch_size"] == 4:
+        del options["batch_size"]
+    return stoker.Loader(source_of(lists, sized), [*before, processor], **options), processor
+
+
+def check(batch, source, wanted, within=0):
+    """Compares a batch with what `wanted` makes of the images of each sample. Returns the ids."""
+    ids = batch.sample_id.tolist()
+    assert batch._fields[:3] == ("pixel_values", "label", "text")
+    assert len(batch.pixel_values) == len(ids)
+    for row, sample in enumerate(ids):
+        count = int(source._native.image_counts[sample])
+        got = batch.pixel_values[row]
+        assert batch.label[row] == sample and batch.text[row] == f"{count} images"
+        made = [dict(wanted(source.path(sample, frame=i))) for i in range(count)]
+        pixels = [each.pop("pixel_values") for each in made]
+        pixels = [each[0] if each.ndim == got.ndim + 1 else each for each in pixels]
+        for name in set(batch._fields) - {"pixel_values", "label", "text", "sample_id"}:
+            figures = [each[name] for each in made] or [batch[name].values[:0]]
+            assert batch[name][row].dtype == figures[0].dtype
+            assert np.array_equal(batch[name][row], np.concatenate(figures))
+        if count == 0:
+            assert len(got) == 0
+            continue
+        pixels = np.concatenate(pixels)
+        assert got.dtype == pixels.dtype and got.shape == pixels.shape
+        assert np.array_equal(got, pixels) if within == 0 else np.abs(got - pixels).max() <= within
+    return ids
+
+
+def check_epoch(loader, processor):
+    return [check(batch, loader.source, processor) for batch in loader]
+
+
+def bytes_of(batch):
+    parts = []
+    for name in batch._fields:
+        column = batch[name]
+        if isinstance(column, list):
+            parts.append(repr(column).encode())
+            continue
+        arrays = [column.values, column.offsets] if isinstance(column, stoker.Ragged) else [column]
+        parts += [array.tobytes() for array in arrays]
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize("family", processor_golden.CONFIGS)
+def test_rows_are_those_of_the_processor(lists, family, sized):
+    """With known sizes, and without; the number of images is known anyway."""
+    of = {} if sized or not family.startswith("qwen") else {"max_pixels": 65536}
+    loader, processor = make(lists, processor_golden.CONFIGS[family], of=of, sized=sized, batch_size=2)
+    ids = list(itertools.chain(*check_epoch(loader, processor)))
+    assert sorted(ids) == list(range(len(lists)))
+    figures = set(loader._native.ragged)
+    assert "pixel_values" in figures and "label" not in figures
+    loader.close()
+
+
+def test_rows_are_those_of_a_list(lists):
+    """The arrays of a row are what the processor makes of the list, and cu_seqlens takes them."""
+    for config in (QWEN, CLIP, NAFLEX):
+        loader, processor = make(lists, config, batch_size=len(lists), shuffle=False)
+        (batch,) = loader
+        whole = processor(list(itertools.chain(*lists)))
+        assert np.array_equal(batch.pixel_values.values, whole.pop("pixel_values"))
+        for name, figures in whole.items():
+            assert isinstance(batch[name], stoker.Ragged)
+            assert np.array_equal(batch[name].values, figures)
+            assert batch[name].counts.tolist() == COUNTS
+        if config is QWEN:
+            ends = stoker.cu_seqlens(batch.image_grid_thw)
+            assert len(ends) == sum(COUNTS) + 1 and ends[-1] == len(batch.pixel_values.values)
+
+
+@pytest.mark.parametrize("family", ["qwen2-vl", "siglip2", "clip", "llava-next", "dinov3"])
+def test_flips_are_the_same_for_all_images_of_a_sample(lists, family):
+    flips = [stoker.RandomHorizontalFlip(), stoker.RandomVerticalFlip()]
+    loader, processor = make(lists, processor_golden.CONFIGS[family], flips)
+    drawn = set()
+
+    def flipped(path, rows, columns):
+        picture = stoker.decode_image(path)[:: -1 if rows else 1, :: -1 if columns else 1]
+        return processor(_pixels.encoded(np.ascontiguousarray(picture)))
+
+    for batch in loader:
+        for row, sample in enumerate(batch.sample_id.tolist()):
+            got, paths = batch.pixel_values[row], lists[sample]
+            fits = []
+            for rows, columns in itertools.product((0, 1), repeat=2):
+                want = [flipped(path, rows, columns)["pixel_values"] for path in paths]
+                want = [each[0] if each.ndim == got.ndim + 1 else each for each in want]
+                if paths and np.abs(got - np.concatenate(want)).max() <= 1e-5 * (family == "dinov3"):
+                    fits.append((rows, columns))
+            assert fits or not paths
+            drawn.update(fits)
+    assert len(drawn) == 4
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_tokens": 8000}, {"batch_tokens": 5, "tokens": "label2"}])
+@pytest.mark.parametrize("config", [QWEN, NAFLEX, CLIP])
+def test_bytes_are_the_same_for_any_threads_and_depth(lists, config, options):
+    wanted = None
+    source = stoker.sized(stoker.files(lists, columns={"label2": [1] * len(lists)}))
+    flips = [stoker.RandomHorizontalFlip(), stoker.processor(config)]
+    for threads, depth in itertools.product((1, 3), (1, 3)):
+        runtime = stoker.Runtime(threads=threads)
+        more = options if options else {"batch_size": 4}
+        loader = stoker.Loader(source, flips, shuffle=True, seed=3, runtime=runtime, depth=depth, **more)
+        got = [bytes_of(batch) for batch in loader] + [bytes_of(batch) for batch in loader]
+        wanted = wanted or got
+        assert got == wanted and len(got) == 2 * len(loader)
+        loader.close()
+
+
+def test_batches_of_patches(lists):
+    """All images of a sample count; one without images costs nothing, or what a column says."""
+    loader, processor = make(lists, batch_tokens=9000)
+    tokens = [sum(int(np.prod(processor(p)["image_grid_thw"])) for p in each) for each in lists]
+    for _ in range(2):
+        ids = check_epoch(loader, processor)
+        assert sorted(itertools.chain(*ids)) == list(range(len(lists)))
+        assert all(sum(tokens[i] for i in of) <= 9000 for of in ids)
+    assert loader.stats()["batch_fill"] > 0.6
+    assert len(loader) < len(lists) / 2
+    with pytest.raises(
+        ValueError, match=rf"sample \d+ has \d+ patches, and batch_tokens is {max(tokens) - 1}"
+    ):
+        make(lists, batch_tokens=max(tokens) - 1)
+    with pytest.raises(stoker.FailedPreconditionError, match="12 of 15 samples have no known size"):
+        make(lists, batch_tokens=9000, sized=False)
+    counted, _ = make(lists, CLIP, batch_tokens=8)
+    assert all(sum(COUNTS[i] for i in of) <= 8 for of in check_epoch(counted, stoker.processor(CLIP)))
+    text_only = source_of(lists).subset([i for i, count in enumerate(COUNTS) if count == 0])
+    (batch,) = stoker.Loader(text_only, [processor], batch_tokens=10)
+    assert batch.text == ["0 images"] * 3 and len(batch.pixel_values.values) == 0
+    assert len(stoker.cu_seqlens(batch.image_grid_thw)) == 1
+
+
+@pytest.mark.parametrize("options", [{"batch_tokens": 5500}, {"batch_size": 2}])
+def test_ranks_and_states(lists, options):
+    """The ranks have each sample once; a loader that loads a state gives the rest."""
+    whole = [bytes_of(batch) for batch in make(lists, **options)[0]]
+    for world in (1, 2, 3):
+        ids = []
+        for rank in range(world):
+            loader, processor = make(lists, rank=rank, world=world, **options)
+            ids += itertools.chain(*check_epoch(loader, processor))
+        assert sorted(ids) == list(range(len(lists)))
+    loader, _ = make(lists, **options)
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    for resumed in (make(lists, **options)[0], pickle.loads(pickle.dumps(loader))):
+        resumed.load_state_dict(state)
+        assert [bytes_of(batch) for batch in resumed] == whole[1:]
+    moved = [lists[0][:1], lists[0][1:] + lists[1], *lists[2:]]
+    with pytest.raises(stoker.FailedPreconditionError, match="samples are different"):
+        make(moved, **options)[0].load_state_dict(state)
+
+
+@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("fault", ["damaged", "missing", "larger"])
+def test_faults_of_an_image(lists, tmp_path, fault, place, sized):
+    """An error names the image's file, which may be followed by others; other policies replace or leave out
+    the sample.
+    """
+    if fault == "larger" and not sized:
+        pytest.skip("a row of unknown sizes has room for any")
+    shutil.copy(lists[0][1], tmp_path / "bad.png")
+    own = [list(each) for each in lists]
+    own[3][place] = str(tmp_path / "bad.png")
+    of = {"max_pixels": 65536}
+    processor = stoker.processor(QWEN, **of)
+    source = source_of(own, sized)
+    if fault == "missing":
+        os.remove(tmp_path / "bad.png")
+    elif fault == "damaged":
+        (tmp_path / "bad.png").write_bytes(b"no image")
+    else:
+        (tmp_path / "bad.png").write_bytes(_pixels.encoded(processor_golden.picture(1000, 900)))
+
+    def loader_of(**options):
+        shuffled = {"shuffle": True, "seed": 5, "sample_ids": True, "depth": 1, "max_bad_fraction": 1}
+        return stoker.Loader(source, [processor], **{"batch_size": 2, **shuffled, **options})
+
+    with pytest.raises(stoker.Error, match=r"bad\.png"):
+        list(loader_of())
+    dropped = loader_of(on_bad="drop")
+    ids = list(itertools.chain(*check_epoch(dropped, processor)))
+    assert sorted(ids) == [i for i in range(len(own)) if i != 3]
+    assert dropped.stats()["dropped"] == 1
+    batches = [{}, {"batch_size": None, "batch_tokens": 3000}] if sized else [{}]
+    for options in batches:
+        loader = loader_of(on_bad="substitute", **options)
+        ids = list(itertools.chain(*check_epoch(loader, processor)))
+        assert len(ids) + loader.stats()["dropped"] == len(own)
+        assert 3 not in ids
+
+
+def test_sources_made_of_lists(lists):
+    """Subsets, combinations and orders have the same images."""
+    source, processor = source_of(lists), stoker.processor(QWEN)
+    short = source_of(lists[:3])
+    for made in (
+        source.subset([4, 1, 2]),
+        stoker.combine([short, source]),
+        stoker.sized(stoker.combine([source_of(lists[:3], False), source_of(lists, False)])),
+        source.repeated(2),
+        source.weighted([1] * len(lists)),
+        pickle.loads(pickle.dumps(source)),
+        pickle.loads(pickle.dumps(source_of(lists, False))),
+    ):
+        loader = stoker.Loader(made, [processor], batch_size=3, sample_ids=True, depth=1)
+        for batch in loader:
+            for row, sample in enumerate(batch.sample_id.tolist()):
+                count = made._native.image_counts[sample]
+                paths = [made.path(sample, frame=i) for i in range(count)]
+                assert batch.text[row] == f"{count} images"
+                want = [processor(path)["pixel_values"] for path in paths]
+                assert np.array_equal(batch.pixel_values[row], np.concatenate([*want, np.empty((0, 1176))]))
+    with pytest.raises(ValueError, match="any number of encoded images"):
+        stoker.combine([source, stoker.files(lists[0], [0, 1], columns={"text": ["", ""]})])
+
+
+def test_sizes_of_lists(lists, tmp_path):
+    """From headers, an index, or given: in a list for each sample, or in one array."""
+    source = source_of(lists, sized=False)
+    shape = {str(i): (height, width) for i, (width, height) in enumerate(SIZES)}
+    given = [np.array([shape[pathlib.Path(path).stem] for path in each]) for each in lists]
+    flat = np.concatenate([each.reshape(-1, 2).astype(int) for each in given])
+    assert source.unsized.tolist() == [i for i, count in enumerate(COUNTS) if count]
+    assert source.image_size(0, 1) is None
+    index = tmp_path / "sizes"
+    for made in (
+        stoker.sized(source),
+        stoker.sized(source, given),
+        stoker.sized(source, (each for each in given)),
+        stoker.sized(source, flat),
+        stoker.sized(source, index=index),
+        stoker.sized(source, index=index),
+    ):
+        assert made.unsized.tolist() == []
+        for sample, each in enumerate(given):
+            for image, size in enumerate(each.tolist()):
+                assert made.image_size(sample, image) == tuple(size)
+            with pytest.raises(IndexError):
+                made.image_size(sample, len(each))
+    for wrong, words in (
+        (given[:-1], "sizes are of 14 samples, and .* has 15"),
+        (
+            [*given[:3], given[3][:1], *given[4:]],
+            r"sizes\[3\] has the shape \(1, 2\), and sample 3 has 3 images: give \(3, 2\)",
+        ),
+        ([[480, 640], *given[1:]], r"sizes\[0\] has the shape \(2,\), and sample 0 has 2 images"),
+        ([*given[:1], 5, *given[2:]], r"sizes\[1\] has the shape \(\), and sample 1 has 0 images"),
+        ([*given[:3], [[9, 9], [9, 9], [0, 9]], *given[4:]], "the size of image 2 of sample 3 has height 0"),
+        (flat[:-1], "41 sizes were given, and .* 42 images"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            stoker.sized(source, wrong)
+    with pytest.raises(ValueError, match="knows height"):
+        stoker.sized(stoker.sized(source), flat[:, ::-1])
+
+
+class OnlyItems:
+    """Items in order, without a length."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def __getitem__(self, number):
+        return self.items[number]
+
+
+def test_what_lists_must_be(lists):
+    a = lists[0][0]
+    for wrong, error, words in (
+        ([[a], a], TypeError, r"paths\[1\] must be a list of paths"),
+        ([a, [a]], TypeError, r"paths\[1\] must be a path"),
+        ([[a], [a, 3]], TypeError, r"paths\[1\]\[1\] must be a path"),
+        ([[a], [a, ""]], ValueError, r"paths\[1\]\[1\] is empty"),
+        ([[], []], ValueError, "no path was given"),
+        ([[a] * 1025], ValueError, r"paths\[0\] has 1025 images; at most 1024"),
+    ):
+        with pytest.raises(error, match=words):
+            stoker.files(wrong)
+    with pytest.raises(ValueError, match="'label' has 1 row for 2 lists of paths"):
+        stoker.files([[a], []], [0])
+    with pytest.raises(ValueError, match="'depth' has one file for each sample"):
+        stoker.files([[a], []], columns={"depth": stoker.Mask([a, a])})
+    listed = [stoker.files(each).image_size for each in ([[a], []], iter([[a], []]), OnlyItems([[a], []]))]
+    assert len(listed) == 3 and stoker.files(OnlyItems([a])).path(0) == a
+    for frame in (-1, 1):
+        with pytest.raises(IndexError):
+            listed[0](0, frame)
+    source = stoker.files([(a,), np.array([a, a])])
+    assert source.path(1, frame=1) == a and len(source) == 2
+    with pytest.raises(stoker.UnimplementedError, match=r"any number of images.*is a processor"):
+        stoker.Loader(source, [stoker.Resize((8, 8))], batch_size=1)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_what_refuses_lists(lists, most):
+    """Also lists of at most one image."""
+    source = stoker.files([each[:most] for each in lists])
+    refused = pytest.raises(stoker.UnimplementedError, match="have any number of images")
+    with refused:
+        stoker.clips(source, frames=2)
+    for config in (QWEN, NAFLEX):
+        with refused:
+            stoker.Loader(source, [stoker.processor(config)], batch_size=1, padding="longest")
+    with refused:
+        stoker.Loader(source, [stoker.Resize((8, 8))], batch_size=1)
+    loader = stoker.Loader(source, [stoker.processor(CLIP)], batch_size=1)
+    assert "any number of images a row" in loader.explain()
+
+
+def test_other_libraries(lists):
+    """Ragged columns of tensors."""
+    loader, _ = make(lists, batch_size=5, shuffle=False)
+    batches = list(loader)
+    torch = pytest.importorskip("torch")
+    import stoker.torch
+
+    tensors = stoker.torch.DataLoader(source_of(lists), [stoker.processor(QWEN)], batch_size=5)
+    assert not hasattr(tensors.dataset, "samples") and tensors.dataset.targets == list(range(len(lists)))
+    for batch, got in zip(batches, tensors, strict=True):
+        assert torch.equal(got.image_grid_thw.values, torch.tensor(batch.image_grid_thw.values))
+        assert torch.equal(got.image_grid_thw.offsets, torch.tensor(batch.image_grid_thw.offsets))
+        assert torch.equal(got.pixel_values.values, torch.tensor(batch.pixel_values.values))
+        assert torch.equal(
+            stoker.cu_seqlens(got.image_grid_thw), torch.tensor(stoker.cu_seqlens(batch.image_grid_thw))
+        )
+
+
+def test_tensorflow_and_jax(lists):
+    tf = pytest.importorskip("tensorflow")
+    loader, _ = make(lists, batch_size=5, shuffle=False)
+    batches = list(loader)
+    source = source_of(lists)
+    for config in (QWEN, CLIP, NAFLEX):  # ragged columns, of all kinds, are before these
+        options = {"batch_size": 4, "paths": True, "sample_ids": True}
+        named = stoker.Loader(source, [stoker.processor(config)], **options)
+        for batch, got in zip(named, named.as_tf_dataset(epoch=0), strict=True):
+            assert got["sample_id"].numpy().tolist() == batch.sample_id.tolist()
+            assert [path.decode() for path in got["path"].numpy()] == batch.path
+            for name in set(batch._fields) - {"label", "text", "path", "sample_id"}:
+                assert np.array_equal(got[name].values.numpy(), batch[name].values)
+    for batch, got in zip(batches, make(lists, batch_size=5, shuffle=False)[0].as_tf_dataset(), strict=True):
+        assert isinstance(got["image_grid_thw"], tf.RaggedTensor)
+        assert np.array_equal(got["image_grid_thw"].values.numpy(), batch.image_grid_thw.values)
+        assert np.array_equal(got["image_grid_thw"].row_splits.numpy(), batch.image_grid_thw.offsets)
+        assert np.array_equal(got["pixel_values"].values.numpy(), batch.pixel_values.values)
+    pytest.importorskip("jax")
+    source = stoker.sized(stoker.files(lists))
+    for batch, got in zip(
+        batches, stoker.Loader(source, [stoker.processor(QWEN)], batch_size=5).to_jax(), strict=True
+    ):
+        assert np.array_equal(np.asarray(got.image_grid_thw.values), batch.image_grid_thw.values)
+        assert np.array_equal(np.asarray(got.pixel_values.values), batch.pixel_values.values)
