@@ -81,6 +81,7 @@ Result<std::shared_ptr<const SampleSource>> Manifest(const std::string& path,
   }
   ASSIGN_OR_RETURN(ManifestTable table, form->read(path, options));
   FilesOptions files;
+  files.images = ImageNumbers(std::exchange(table.ends, {}));
   files.root = options.root.empty() ? FolderOf(path) : options.root;
   files.description = "manifest(" + path + ")";
   const auto kept = std::make_shared<ManifestTable>(std::move(table));

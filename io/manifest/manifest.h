@@ -17,7 +17,7 @@ struct ManifestOptions {
   // The folder of relative paths; empty means that of the manifest.
   std::string root{};
   // The column of paths; empty means the first that exists of "path", "file_name", "filename",
-  // "image" and "filepath".
+  // "image" and "filepath". In JSON lines it may have lists of paths: FilesOptions::images.
   std::string path_column{};
   // The column of labels; nullopt means "label", if there is one; empty means none.
   std::optional<std::string> label_column{};

@@ -14,6 +14,7 @@
 #include "io/files/text_file.h"
 #include "io/manifest/manifest_roles.h"
 #include "io/manifest/manifest_table.h"
+#include "io/source/source.h"
 
 namespace stoker {
 
@@ -137,13 +138,17 @@ class JsonRows {
     switch (type) {
       case Type::kNull:
         return Refuse(key, "is null",
-                      std::string("Fill it in, or leave the line out") + kOrLeaveOut);
+                      std::string("Fill it in, or leave the line out") +
+                          (key.is_path ? "; without images, write [] here and lists of paths on "
+                                         "all lines"
+                                       : kOrLeaveOut));
       case Type::kObject:
         return Refuse(key, "is an object", AsText());
       case Type::kString:
         return ReadText(reader, key);
       case Type::kList:
-        return key.has_paths() ? NotPath(key, "a list") : ReadList(reader, key);
+        if (key.is_path) return ReadPaths(reader, key);
+        return key.is_mask ? NotPath(key, "a list") : ReadList(reader, key);
       case Type::kBool: {
         ASSIGN_OR_RETURN(const bool value, reader.Bool(""));
         const char* const shown = value ? "true" : "false";
@@ -162,15 +167,39 @@ class JsonRows {
   }
 
   Status ReadText(JsonReader& reader, const JsonKey& key) {
+    if (key.is_path && !table_.ends.empty()) return Differs(key, "a path", "a list of paths");
     TRY(reader.String("", text_));
-    if (key.has_paths()) {
-      if (text_.empty()) return Refuse(key, "is an empty path");
-      if (text_.find('\0') != std::string::npos) return Refuse(key, "is a path with a NUL");
-    }
+    if (key.has_paths()) TRY(CheckPath(key));
     if (key.is_path) table_.paths.Add(text_);
     if (key.is_label && text_.empty()) return Refuse(key, "is an empty label");
     if (!key.column || ColumnOf(key).AddText(text_)) return {};
     return Differs(key, "text");
+  }
+
+  Status CheckPath(const JsonKey& key) {
+    if (text_.empty()) return Refuse(key, "is an empty path");
+    if (text_.find('\0') != std::string::npos) return Refuse(key, "is a path with a NUL");
+    return {};
+  }
+
+  // Reads the paths of a sample that may have any number of images.
+  Status ReadPaths(JsonReader& reader, const JsonKey& key) {
+    if (table_.ends.size() + 1 != lines_) return Differs(key, "a list", "a path");
+    const uint64_t begin = table_.paths.size();
+    TRY(reader.ForEachValue([&]() -> Status {
+      ASSIGN_OR_RETURN(const Type type, reader.Peek());
+      if (type != Type::kString) return Refuse(key, "has something other than paths");
+      if (table_.paths.size() - begin == kMostPieces) {
+        return Refuse(key, "has more than " + std::to_string(kMostPieces) + " paths",
+                      "Make samples of fewer images");
+      }
+      TRY(reader.String("", text_));
+      TRY(CheckPath(key));
+      table_.paths.Add(text_);
+      return {};
+    }));
+    table_.ends.push_back(table_.paths.size());
+    return {};
   }
 
   Status ReadList(JsonReader& reader, const JsonKey& key) {
@@ -219,6 +248,10 @@ class JsonRows {
   Error Differs(const JsonKey& key, const std::string& what) {
     return Refuse(key, "is " + what + OnLinesBefore(key),
                   std::string("Write one type on all lines") + kOrLeaveOut);
+  }
+  static Error Differs(const JsonKey& key, const std::string& what, const std::string& before) {
+    return Refuse(key, "is " + what + "; on the lines before it is " + before,
+                  "Write a list of paths on all lines, [] without images");
   }
   std::string OnLinesBefore(const JsonKey& key) {
     const ValueColumn& column = ColumnOf(key);

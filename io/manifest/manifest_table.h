@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,13 @@ namespace stoker {
 
 struct ManifestTable {
   PathTable paths;
-  // By field, without the image and those of objects; each has a row for each path.
+  std::vector<uint64_t> ends{};  // of lists of paths: ImageNumbers::ends
+  // By field, without the image and those of objects; each has a row for each path, or list of
+  // them.
   std::vector<ValueColumn> columns;
   bool has_label = false;               // whether the first one is the label
   size_t masks = 0;                     // how many at the end are paths of masks: text
-  std::vector<ObjectValues> objects{};  // each has as many samples as there are paths
+  std::vector<ObjectValues> objects{};  // each has the samples of `columns`
 };
 
 // Manifest()'s errors.

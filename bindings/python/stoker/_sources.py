@@ -1167,7 +1167,7 @@ def manifest(
         root: the folder of relative paths, or a URL without a query; None means that of the file. Relative
             paths are names, which stoker encodes for a URL.
         path_column: the column of paths; None means the first of "path", "file_name", "filename", "image" and
-            "filepath" that there is.
+            "filepath" that there is. In JSON lines it may have a list of paths on each line.
         label_column: the column of labels; "auto": "label", if there is one; None means batches have none.
         columns: further columns, in this order; None means all that there are. Each is a column of the batch,
             after the labels; `batch["age"]` is one. Or a dictionary of columns by the names that they get:

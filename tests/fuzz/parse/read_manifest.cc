@@ -35,11 +35,17 @@ void RequireGoodBoxes(const ArrayColumn& column) {
   }
 }
 
+uint64_t RowsOf(const ManifestTable& table) {
+  return table.ends.empty() ? table.paths.size() : table.ends.size();
+}
+
 void RequireAGoodTable(const ManifestTable& table, size_t input) {
-  const uint64_t rows = table.paths.size();
-  Require(rows > 0 && rows <= input, "each row is in the file");
-  for (uint64_t row = 0; row < rows; ++row) {
-    Require(!table.paths[row].empty() && table.paths[row].find('\0') == std::string_view::npos,
+  const uint64_t rows = RowsOf(table);
+  Require(rows > 0 && rows <= input && table.paths.size() <= input, "each row is in the file");
+  Require(std::ranges::is_sorted(table.ends), "lists follow each other");
+  Require(table.ends.empty() || table.ends.back() == table.paths.size(), "paths are of a list");
+  for (uint64_t path = 0; path < table.paths.size(); ++path) {
+    Require(!table.paths[path].empty() && table.paths[path].find('\0') == std::string_view::npos,
             "paths are those of files");
   }
   for (const ObjectValues& values : table.objects) {
@@ -96,7 +102,7 @@ void ReadFuzzedManifest(std::span<const uint8_t> bytes) {
   Result<ManifestTable> table = Read(text, {});
   if (!table.ok() || !table->has_label) return;
   const size_t classes = table->columns[0].NumberClasses().size();
-  Require(classes <= table->paths.size(), "each class has a sample");
+  Require(classes <= RowsOf(*table), "each class has a sample");
   RequireAGoodTable(*table, bytes.size());
 }
 

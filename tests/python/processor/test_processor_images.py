@@ -1,6 +1,7 @@
 """Samples of any number of images as rows of a processor: sources of lists, batches, states, faults."""
 
 import itertools
+import json
 import os
 import pathlib
 import pickle
@@ -403,3 +404,17 @@ def test_tensorflow_and_jax(lists):
     ):
         assert np.array_equal(np.asarray(got.image_grid_thw.values), batch.image_grid_thw.values)
         assert np.array_equal(np.asarray(got.pixel_values.values), batch.pixel_values.values)
+
+
+def test_manifests_of_lists(lists, tmp_path):
+    """JSON lines have a list of paths for each sample, perhaps an empty one."""
+    manifest = tmp_path / "train.jsonl"
+    rows = [{"path": each, "label": i, "text": f"{len(each)} images"} for i, each in enumerate(lists)]
+    manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = stoker.manifest(manifest)
+    assert source._native.image_counts.tolist() == COUNTS
+    options = {"batch_size": 4, "shuffle": True, "seed": 5, "sample_ids": True}
+    loader = stoker.Loader(stoker.sized(source), [stoker.processor(QWEN)], **options)
+    whole = [bytes_of(batch) for batch in make(lists)[0]]
+    assert [bytes_of(batch) for batch in loader] == whole
+    assert [bytes_of(batch) for batch in pickle.loads(pickle.dumps(loader))] == whole
