@@ -10,8 +10,6 @@ namespace stoker {
 
 namespace {
 
-constexpr const char* kMaskColumn = "pixel_attention_mask";
-
 std::vector<ColumnSpec> ColumnsOf(ProcessorFamily family) {
   switch (family) {
     case ProcessorFamily::kPlain:

@@ -11,6 +11,8 @@
 
 namespace stoker {
 
+inline constexpr const char* kMaskColumn = "pixel_attention_mask";
+
 // Their names, types and row shapes; a row is an image's. `masked`: the first one is the mask of
 // padded rows, int32 (recipe.padded_rows).
 std::vector<ColumnSpec> FigureColumns(const ProcessorRecipe& recipe, bool masked);

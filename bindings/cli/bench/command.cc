@@ -290,7 +290,8 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
           .add_option("--processor", given.processor,
                       "the configuration of an image processor of Hugging Face, a file or its "
                       "folder, instead of transforms; makes float32 unless --dtype is given")
-          ->type_name("FILE");
+          ->type_name("FILE")
+          ->check([](const std::string& file) { return file.empty() ? "FILE is empty" : ""; });
   for (const char* name :
        {"--transform", "--size", "--interpolation", "--no-antialias", "--normalize", "--recipe"}) {
     processor->excludes(command.get_option(name));

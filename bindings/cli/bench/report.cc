@@ -125,10 +125,14 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
                                        ChannelsText(options.loader.channels)));
   }
   text.Line("plan", loader.plan);
+  const bool by_size =
+      options.loader.padding == RowPadding::kLongest && options.loader.batch_tokens != 0;
   text.Line(
       "batches",
       fmt::format("{}, {}{}, seed {}{}", BatchesText(options.loader),
-                  options.loader.shuffle ? "shuffled" : "in the folder's order",
+                  options.loader.shuffle ? "shuffled"
+                  : by_size              ? "from the largest to the smallest"
+                                         : "in the folder's order",
                   options.loader.drop_remainder ? ", full ones only" : "", options.loader.seed,
                   options.loader.world == 1
                       ? ""

@@ -12,7 +12,10 @@
 #include "bindings/cli/bench/reads/page_cache.h"
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
+#include "engine/arrays/processor.h"
 #include "engine/loader/loader.h"
+#include "engine/order/patch_counts.h"
+#include "transforms/processor/figures.h"
 
 namespace stoker {
 
@@ -74,12 +77,13 @@ struct Meter {
   }
 };
 
-// Returns the patches or tiles of a batch of a processor, without padding.
-uint64_t PatchesOf(const Batch& batch) {
-  const Column* const mask = batch.column("pixel_attention_mask");
-  if (mask == nullptr) return static_cast<uint64_t>(batch.images().shape[0]);
-  const std::span<const int32_t> all = mask->as<const int32_t>();
-  return static_cast<uint64_t>(std::ranges::count(all, 1));
+// Returns the patches or tiles of a processor's batch, without padding; 0 if each row is an image.
+uint64_t PatchesOf(const LoaderOptions& loader, const Batch& batch) {
+  if (loader.padding == RowPadding::kNone && loader.processor->recipe().padded_rows == 0) {
+    return PlacesAreImages(loader) ? 0 : static_cast<uint64_t>(batch.images().shape[0]);
+  }
+  const std::span<const int32_t> mask = batch.column(kMaskColumn)->as<const int32_t>();
+  return static_cast<uint64_t>(std::ranges::count(mask, 1));
 }
 
 class Run {
@@ -259,7 +263,7 @@ void Run::Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns) {
 }
 
 Status Run::Use(Batch batch) {
-  if (options_.loader.processor != nullptr) report_.patches += PatchesOf(batch);
+  if (options_.loader.processor != nullptr) report_.patches += PatchesOf(options_.loader, batch);
   if (options_.digest) digest_.Add(batch);
   return {};
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -157,7 +158,8 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
 
 Result<std::shared_ptr<const Processor>> ProcessorOf(const std::string& path,
                                                      const RecipeArguments& given) {
-  const bool is_folder = std::filesystem::is_directory(path);
+  std::error_code failed;  // opening the file says why
+  const bool is_folder = std::filesystem::is_directory(path, failed);
   const std::string file = is_folder ? path + "/preprocessor_config.json" : path;
   ASSIGN_OR_RETURN(const std::optional<std::string> text, TextIn(file));
   Result<ProcessorRecipe> parsed =

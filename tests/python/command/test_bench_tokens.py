@@ -64,6 +64,18 @@ def test_batches_of_rows(command, folders, config):
     assert report["options"]["batch_size"] == 2
 
 
+def test_images_of_one_size_are_no_patches(command, folders, tmp_path):
+    config = tmp_path / "preprocessor_config.json"
+    config.write_text(json.dumps(processor_golden.CONFIGS["clip"]))
+    report = json.loads(bench(command, folders["plain"], "--processor", config, "--json"))
+    assert report["patches"] == 0 and report["images"] == COUNT
+
+
+def test_the_order_of_padded_batches(command, folders, config):
+    given = (folders["indexed"], "--processor", config, "--batch-tokens", "5000", "--padding", "longest")
+    assert "from the largest to the smallest" in bench(command, *given, "--no-shuffle")
+
+
 def test_tokens_of_a_column(command, folders):
     report = json.loads(
         bench(command, folders["plain"], "--batch-tokens", "4", "--batch-size", "3", "--tokens", "label",
@@ -84,6 +96,8 @@ def test_tokens_of_a_column(command, folders):
         (("--padding", "longest"), "there is no processor"),
         (("--processor", "missing.json"), "missing.json"),
         (("--processor", "WRONG"), "wrong.json: image_processor_type"),
+        (("--processor", ""), "FILE is empty"),
+        (("--processor", "a" * 300), "File name too long"),
     ],
 )
 def test_errors(command, folders, config, tmp_path, options, words):
