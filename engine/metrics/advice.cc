@@ -95,8 +95,8 @@ class Adviser {
   std::string Text() const {
     if (TooEarly()) return "";
     if (share_ < kNoWait) {
-      return "The consumer is the limit: it waited " + Percent(share_) +
-             " of the time. There is nothing to do here." + FillText();
+      return "The consumer is the limit: it waited " + Percent(share_) + " of the time." +
+             (stats_.fuller_tokens == 0 ? " There is nothing to do here." : FillText());
     }
     if (causes_[0].first == 0) {
       return "The consumer waited " + Percent(share_) + " of the time." + FillText();

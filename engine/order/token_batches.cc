@@ -6,9 +6,12 @@
 
 #include "core/hash/hash.h"
 #include "core/numbers/permutation.h"
+#include "engine/options/options.h"
 
 namespace stoker {
 namespace {
+
+constexpr uint64_t kBatchesToJudge = 35;  // then the last one, which is not full, counts little
 
 // The samples that come next in the order, as their classes; one is taken at a time.
 class Lookahead {
@@ -80,7 +83,23 @@ TokenBatches::TokenBatches(const TokenBatchOptions& options)
   std::ranges::reverse(class_begins_);
   std::ranges::reverse(tops);
 
-  std::vector<uint32_t> order(samples);
+  slots_.reserve(samples);
+  begins_.push_back(0);
+  const bool full = padded_ ? PackBySize(options, tops) : Pack(options, tops);
+  const uint64_t batches = begins_.size() - 1;
+  full_ = batches - (full ? 0 : 1);
+  fill_ = static_cast<double>(all) / static_cast<double>(batches) / options.budget;
+  const uint64_t four = uint64_t{4} * tops.back();
+  const bool rows_limit = most_rows_ == options.most_rows;
+  if (!padded_ && fill_ < 0.97 && four > options.budget && four <= kMostTokens && !rows_limit &&
+      all >= kBatchesToJudge * four) {
+    fuller_ = four;
+  }
+}
+
+bool TokenBatches::Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops) {
+  const auto samples = static_cast<uint32_t>(members_.size());
+  std::vector<uint32_t> order(samples);  // the samples, as their classes
   {
     std::vector<uint32_t> class_of(samples);
     for (uint32_t c = 0; c < tops.size(); ++c) {
@@ -89,19 +108,6 @@ TokenBatches::TokenBatches(const TokenBatchOptions& options)
     const Permutation shuffled(samples, seed_, kTemplateEpoch);
     for (uint32_t i = 0; i < samples; ++i) order[i] = class_of[shuffle_ ? shuffled(i) : i];
   }
-
-  slots_.reserve(samples);
-  begins_.push_back(0);
-  const bool full = padded_ ? PackBySize(options, tops) : Pack(options, tops, order);
-  const uint64_t batches = begins_.size() - 1;
-  full_ = batches - (full ? 0 : 1);
-  fill_ = static_cast<double>(all) / static_cast<double>(batches) / options.budget;
-  const uint64_t four = uint64_t{4} * tops.back();
-  if (fill_ < 0.97 && four > options.budget) fuller_ = four;
-}
-
-bool TokenBatches::Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops,
-                        std::span<const uint32_t> order) {
   std::vector<uint32_t> used = class_begins_;  // the next member of each class
   uint32_t room = 0, rows = 0;
   for (Lookahead next(order, tops); !next.empty();) {

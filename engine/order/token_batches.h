@@ -59,7 +59,8 @@ class TokenBatches {
   uint32_t most_rows() const { return most_rows_; }  // of any batch
   double fill() const { return fill_; }              // tokens / (batches × budget)
   // A budget with which batches would be fuller than these, which are less than 97 % full: four
-  // times the largest sample; 0 if that is not the reason.
+  // times the largest sample. 0 if that is not the reason, if an epoch then has few batches, of
+  // which the last one is not full, or if they are padded.
   uint64_t fuller_budget() const { return fuller_; }
   // An upper bound, over the batches of all epochs, of the sum of `of`, a number of each sample; of
   // padded batches, of the rows × the largest.
@@ -87,9 +88,8 @@ class TokenBatches {
 
  private:
   // Fill slots_ and begins_. Return whether the last batch is full. `tops`: the tokens of each
-  // class. `order`: the samples as their classes.
-  bool Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops,
-            std::span<const uint32_t> order);
+  // class.
+  bool Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops);
   bool PackBySize(const TokenBatchOptions& options, std::span<const uint32_t> tops);
   void EndBatch();
   uint64_t MemberAt(uint64_t epoch, uint64_t position) const;

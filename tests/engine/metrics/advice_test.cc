@@ -59,7 +59,7 @@ TEST(Advice, SaysWhichBatchTokensWouldFillBatches) {
   const std::string fill =
       " Batches are 88% full: raise batch_tokens to 43,424, four times the largest sample, or "
       "more.";
-  EXPECT_EQ(Advice(stats), waits + fill);
+  EXPECT_EQ(Advice(stats), "The consumer is the limit: it waited 1.0% of the time." + fill);
   for (const uint64_t waited : {20, 60, 95}) {
     stats = Decoding(waited);
     stats.batch_fill = 0.881;

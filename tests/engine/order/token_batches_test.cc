@@ -1,4 +1,5 @@
 #include "engine/order/token_batches.h"
+#include "engine/options/options.h"
 #include "tests/engine/order/photo_tokens.h"
 
 #include <gtest/gtest.h>
@@ -261,11 +262,36 @@ TEST(TokenBatches, KnowWhichBudgetFillsThem) {
   };
   const std::vector<uint32_t> equal(1000, 200), small(1000, 1);
   for (const bool padded : {false, true}) {
-    EXPECT_EQ(fuller(equal, 399, padded), 800u);
+    EXPECT_EQ(fuller(equal, 399, padded), padded ? 0u : 800u);
     EXPECT_EQ(fuller(equal, 400, padded), 0u) << "they are full";
     EXPECT_EQ(fuller(equal, 999, padded), 0u) << "the budget has room for four";
     EXPECT_EQ(fuller(small, 700, padded), 0u) << "there are two batches";
   }
+  const std::vector<uint32_t> photos(kPhotoTokens.begin(), kPhotoTokens.end());
+  std::vector<uint32_t> many;
+  int given = 0;
+  for (int i = 0; i < 20; ++i) many.insert(many.end(), photos.begin(), photos.end());
+  EXPECT_EQ(fuller(photos, 5'120, false), 0u) << "the larger batches would be few";
+  const TokenBatches by_rows({many, 16'384, 8, 1, true, false});
+  EXPECT_LT(by_rows.fill(), 0.97);
+  EXPECT_EQ(by_rows.fuller_budget(), 0u) << "batch_size ends batches";
+  std::mt19937 random(7);
+  std::vector<uint32_t> uniform(5000);
+  for (uint32_t& one : uniform) one = 1 + random() % 5000;
+  const std::vector<std::pair<std::vector<uint32_t>, uint32_t>> cases = {
+      {equal, 200},    {equal, 250},     {equal, 399},     {equal, 599},     {equal, 799},
+      {many, 5'120},   {many, 8'000},    {many, 16'384},   {uniform, 5'000}, {uniform, 6'000},
+      {photos, 5'120}, {uniform, 8'000}, {uniform, 15'000}};
+  for (const auto& [tokens, budget] : cases) {
+    const TokenBatches table({tokens, budget, 1 << 20, 1, true, false});
+    if (table.fuller_budget() == 0) continue;
+    ++given;
+    const auto advised = static_cast<uint32_t>(table.fuller_budget());
+    EXPECT_GT(TokenBatches({tokens, advised, 1 << 20, 1, true, false}).fill(), table.fill());
+  }
+  EXPECT_GE(given, 3);
+  const std::vector<uint32_t> huge(200, kMostTokens / 2);
+  EXPECT_EQ(fuller(huge, kMostTokens - 2, false), 0u) << "beyond the most that is possible";
 }
 
 // Nothing can fill what is left after as many equal samples as fit.
