@@ -174,9 +174,10 @@ void Feeder::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
   const uint64_t substitute =
       sample.read_of(sample.failed).sample == sample.read.sample
-          ? order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.substitutes)
+          ? order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.draws)
           : sample.read.sample;
   ++sample.substitutes;
+  ++sample.draws;
   queue_.SetSample(sample, substitute);
   sample.cached.state = CachedSample::State::kNone;
   ReadAgain(index);

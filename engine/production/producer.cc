@@ -126,13 +126,13 @@ OnBad Producer::ActionOn(uint32_t index, Error& error) {
   if (lifecycle_.ending()) return OnBad::kFail;
   SampleInFlight& sample = samples_[index];
   const Slot& slot = *sample.claim.slot;
-  // A substitute that the row has no room for is as if it could not be used.
-  while (slot.has_room() && sample.substitutes < Sampler::kMostSubstitutes &&
-         options_.patch_counts->places[sampler_.SubstituteFor(slot.epoch, sample.draw.position,
-                                                              sample.substitutes)] >
-             slot.RoomOf(sample.claim.row)) {
-    ++sample.substitutes;
-  }
+  const auto fits = [&] {
+    const uint64_t drawn = sampler_.SubstituteFor(slot.epoch, sample.draw.position, sample.draws);
+    return options_.patch_counts->places[drawn] <= slot.RoomOf(sample.claim.row);
+  };
+  constexpr uint32_t kMostDraws = 1024;
+  while (slot.has_room() && sample.draws < kMostDraws && !fits()) ++sample.draws;
+  if (sample.draws == kMostDraws) sample.substitutes = Sampler::kMostSubstitutes;
   std::optional<BadRow> bad =
       bad_.Judge(sample.read_of(sample.failed).sample, sample.claim.row, sample.substitutes, error);
   if (!bad) return OnBad::kFail;

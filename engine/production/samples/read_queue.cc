@@ -45,7 +45,7 @@ size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     const SamplerEntry entry = sampler_.At(claim->slot->name(), claim->row);
     next.claim = *claim;
     next.draw = {options_.seed, claim->slot->epoch, entry.position};
-    next.substitutes = 0;
+    next.substitutes = next.draws = 0;
     next.path.Claim(now, behind_workers);
     SetSample(next, entry.sample);
     filled += FillPieces(next, requests.subspan(filled));

@@ -42,6 +42,7 @@ struct SampleInFlight {
   SamplePath path;
   uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0 means in memory
   uint32_t substitutes = 0;        // unusable samples that had this row before
+  uint32_t draws = 0;              // samples that were drawn as substitutes
   size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
   std::span<const uint8_t> image;  // the encoded image of the first piece, in read.buffer
   CachedSample cached;

@@ -10,7 +10,7 @@ import numpy as np
 import processor_golden
 import pytest
 import stoker
-from processor_rows import COUNT, bytes_of, copied, make_folders, write
+from processor_rows import COUNT, bytes_of, copied, index, make_folders, write
 
 CONFIGS = processor_golden.CONFIGS
 QWEN, NAFLEX, CLIP = CONFIGS["qwen2-vl"], CONFIGS["siglip2"], CONFIGS["clip"]
@@ -182,6 +182,47 @@ def test_an_index_that_lies(indexed, options):
     batches = list(make(indexed, **more))
     for number, batch in enumerate(batches):
         check(batch, source, processor, longest[number])
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 1}, {"batch_size": 2}, {"batch_tokens": 4700}])
+def test_substitutes_for_small_images(indexed, options):
+    """Few images are small enough for the row of a small one, and one of them is found."""
+    source, processor = stoker.image_folder(indexed), stoker.processor(QWEN)
+    by_size = sorted(range(COUNT), key=lambda i: math.prod(source.image_size(i)))
+    for bad in by_size[:2]:
+        pathlib.Path(source.path(bad)).write_bytes(b"")
+    loader = make(indexed, on_bad="substitute", max_bad_fraction=1, **options)
+    ids = list(itertools.chain(*(batch.sample_id.tolist() for batch in loader)))
+    assert not {*by_size[:2]} & {*ids} and len(ids) == COUNT
+    assert [check(batch, source, processor, batch.pixel_values.shape[1]) for batch in loader]
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_refused_images_are_no_batch_of_their_own(indexed, world):
+    """An image that the processor refuses is among the largest, and all samples can be its substitutes."""
+    source = stoker.image_folder(indexed)
+    write(pathlib.Path(source.path(2)), 1000, 3)  # Qwen refuses aspect ratios above 200
+    index(indexed)
+    for on_bad in ("drop", "substitute"):
+        ranks = [
+            make(
+                indexed,
+                rank=rank,
+                world=world,
+                remainder="pad",
+                batch_tokens=4700,
+                on_bad=on_bad,
+                max_bad_fraction=1,
+            )
+            for rank in range(world)
+        ]
+        batches = [list(loader) for loader in ranks]
+        assert len({len(each) for each in batches}) == 1
+        assert all(len(batch.sample_id) for batch in itertools.chain(*batches))
+        ids = [i for batch in itertools.chain(*batches) for i in batch.sample_id.tolist()]
+        assert 2 not in ids
+        if world == 1:
+            assert len(ids) == COUNT - (on_bad == "drop")
 
 
 def test_batches_that_lose_all_rows(indexed):
