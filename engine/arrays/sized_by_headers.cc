@@ -34,6 +34,11 @@ constexpr uint64_t kMostHeaderMemory = uint64_t{1} << 30;  // of files, for all 
 constexpr int kObjectThreads = 16;                         // they wait for a server
 constexpr uint64_t kCompared = 8;                          // samples of an index that is given
 
+// A program's calls have the bytes already.
+uint64_t HeaderMemory(const SampleSource& source) {
+  return source.calls() != 0 ? MemoryBudget::kNoLimit : kMostHeaderMemory;
+}
+
 // Reads one header after another. Used by one thread.
 class HeaderReader {
  public:
@@ -61,8 +66,13 @@ class HeaderReader {
     }
     Result<ImageFacts> facts = Read(at, range);
     if (facts.ok()) return facts;
-    return NamedError(source_, at.sample, std::move(facts).error().WithFile(request_.path),
-                      at.piece);
+    Error error = std::move(facts).error().WithFile(request_.path);
+    if (error.wanted_bytes != 0 && error.detail != Error::Detail::kNoMemory) {
+      error.cause = "finding its size takes " + std::to_string(error.wanted_bytes) +
+                    " bytes of memory, and at most 1 GiB is used for headers";
+      error.changes.clear();
+    }
+    return NamedError(source_, at.sample, std::move(error), at.piece);
   }
 
  private:
@@ -104,7 +114,7 @@ Result<std::vector<ImageFacts>> ReadHeaders(const SampleSource& source, const Im
   if (threads != 0) {
     ASSIGN_OR_RETURN(own, MakeThreadsExecutor(threads));
   }
-  MemoryBudget budget(calls != 0 ? MemoryBudget::kNoLimit : kMostHeaderMemory);
+  MemoryBudget budget(HeaderMemory(source));
   const auto read = [&](HeaderReader& reader, size_t at) -> Status {
     ASSIGN_OR_RETURN(facts[at], reader.Read(numbers.PlaceOf(wanted[at])));
     return {};
@@ -204,16 +214,19 @@ Result<std::shared_ptr<const SampleSource>> SizedByHeaders(
   }
   ASSIGN_OR_RETURN(const std::vector<ImageFacts> headers,
                    ReadHeaders(*source, numbers, runtime, interrupt, unknown));
-  MemoryBudget budget(MemoryBudget::kNoLimit);
+  MemoryBudget budget(HeaderMemory(*source));
   HeaderReader again(*source, budget);
   std::string why;  // the error of the first one
   bool is_new = false;
   for (size_t i = 0; i < unknown.size(); ++i) {
     ImageFacts found = headers[i];
     if (found.width == 0 && why.empty()) {
-      const Result<ImageFacts> read = again.Read(numbers.PlaceOf(unknown[i]));
-      if (read.ok()) found = *read;
-      if (!read.ok()) why = read.error().Message();
+      Result<ImageFacts> read = again.Read(numbers.PlaceOf(unknown[i]));
+      if (read.ok()) {
+        found = *read;
+      } else {
+        why = read.error().Message();
+      }
     }
     if (found.width == 0) continue;
     kept.facts[unknown[i]] = found;

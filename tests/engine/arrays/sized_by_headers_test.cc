@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,18 +13,22 @@
 #include <vector>
 
 #include "engine/arrays/decode_image.h"
+#include "engine/runtime/executor.h"
 #include "engine/runtime/runtime.h"
 #include "io/files/section_file.h"
 #include "io/index/dataset_index.h"
 #include "io/memory/arrays.h"
+#include "tests/testing/samples/called_photos.h"
 #include "tests/testing/samples/numbered_source.h"
 #include "tests/testing/samples/photo_folder.h"
 #include "tests/testing/storage/temp_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::PhotoFolder;
 using Source = std::shared_ptr<const SampleSource>;
 
@@ -50,7 +56,7 @@ class SizedByHeadersTest : public ::testing::Test {
   const PhotoFolder photos_{30, 3};
   const testing::TempFolder folder_;
   const std::string index_ = folder_.Path("sizes");
-  const std::shared_ptr<Runtime> runtime_ = Runtime::Create({.threads = 3}).value();
+  const std::shared_ptr<Runtime> runtime_ = Runtime::Create(testing::RuntimeUnderTest(3)).value();
 };
 
 TEST_F(SizedByHeadersTest, SizesAreThoseOfTheImages) {
@@ -101,6 +107,61 @@ TEST_F(SizedByHeadersTest, SomeHeadersAreComparedWithTheIndex) {
   }
   write();
   EXPECT_EQ(Open().error().code, Code::kFailedPrecondition);
+}
+
+// The file is larger than the memory for headers: it is not read, and the others are.
+TEST_F(SizedByHeadersTest, AHeaderWithoutRoomStaysUnknown) {
+  photos_.Overwrite(4, "no image");
+  std::filesystem::resize_file(photos_.FileOf(4), uint64_t{5} << 30);  // takes no room on the disk
+  const Source sized = Open().value();
+  ExpectSizes(*sized, 4);
+  EXPECT_THAT(sized->Warning(), HasSubstr("1 of 30 samples"));
+  EXPECT_THAT(sized->Warning(), HasSubstr(photos_.FileOf(4)));
+  EXPECT_THAT(sized->Warning(), HasSubstr("finding its size takes 5368"));
+  EXPECT_THAT(sized->Warning(), Not(HasSubstr("memory_budget")));
+  EXPECT_THAT(sized->Warning(), Not(HasSubstr("memory budget")));
+}
+
+// Headers that are being read when the interrupt is asked are read to their ends.
+TEST_F(SizedByHeadersTest, AnInterruptEndsIt) {
+  std::atomic<bool> asked = false;
+  const Source source = std::make_shared<testing::CalledPhotos>(
+      photos_.Source(), 3, [&](uint64_t, const std::string& file, LoadedSample& loaded) {
+        asked.wait(false);
+        return testing::GiveBytes(file, loaded);
+      });
+  const auto interrupt = [&] {
+    asked = true;
+    asked.notify_all();
+    return true;
+  };
+  EXPECT_EQ(SizedByHeaders(source, *runtime_, index_, interrupt).error().code, Code::kCancelled);
+  EXPECT_FALSE(std::filesystem::exists(index_));
+  const Source whole = SizedByHeaders(source, *runtime_, index_).value();
+  ExpectSizes(*whole);
+  EXPECT_TRUE(std::filesystem::exists(index_));
+}
+
+// The runtime's workers, which read files, have another task until the interrupt is asked.
+TEST_F(SizedByHeadersTest, AnInterruptEndsReadsOfFiles) {
+  std::atomic<bool> asked = false;
+  const auto runtime =
+      Runtime::Create(testing::RuntimeUnderTest(3)).value();  // ends before `asked`
+  const auto wait = [](void* context, uint32_t, int) {
+    static_cast<std::atomic<bool>*>(context)->wait(false);
+  };
+  Executor& workers = runtime->executor();
+  for (int i = workers.concurrency(); i > 0; --i) workers.Submit({wait, &asked});
+  const auto interrupt = [&] {
+    asked = true;
+    asked.notify_all();
+    return true;
+  };
+  const auto cancelled = SizedByHeaders(photos_.Source(), *runtime, index_, interrupt);
+  ASSERT_FALSE(cancelled.ok());
+  EXPECT_EQ(cancelled.error().code, Code::kCancelled);
+  EXPECT_FALSE(std::filesystem::exists(index_));
+  ExpectSizes(*Open().value());
 }
 
 TEST_F(SizedByHeadersTest, AnIndexThatCannotBeWrittenIsRefused) {
