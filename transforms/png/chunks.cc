@@ -165,8 +165,11 @@ void TakeTransparency(const Chunk& chunk, Walk& walk) {
   constexpr size_t kSum = 4;
   const size_t end = chunk.range.end - kSum, least = walk.least_transparency;
   walk.layout.transparent = true;
-  const bool sound = chunk.data.size() >= least && SumIsRight(walk.bytes, chunk);
-  walk.layout.transparency = sound ? Range{end - chunk.data.size(), end} : Range();
+  const bool is_short = chunk.data.size() < least;
+  const bool is_sound = !is_short && SumIsRight(walk.bytes, chunk);
+  const size_t at = chunk.range.begin;
+  walk.layout.transparency = is_sound ? Range{end - chunk.data.size(), end} : Range{at, at};
+  walk.layout.transparency_damage = is_short ? "is too short" : "has a wrong checksum";
 }
 
 Status TakePalette(const Chunk& chunk, Walk& walk) {

@@ -46,7 +46,8 @@ struct Layout {
   Orientation orientation = Orientation::kNormal;  // from eXIf or text, anywhere in the file
   bool several_frames = false;  // an animated PNG (acTL); the image may not be one of them
   bool transparent = false;     // there is a tRNS chunk
-  Range transparency;           // its content; empty if that is damaged
+  Range transparency;           // its content; if that is damaged, empty, at the chunk's first byte
+  const char* transparency_damage = "";  // then its kind, a verb's phrase
 };
 
 // Walks all chunks. DataLoss: a wrong checksum (of chunks that pixels depend on; other damaged

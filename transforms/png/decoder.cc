@@ -12,6 +12,7 @@
 #include "core/result/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/png/chunks.h"
+#include "transforms/png/errors.h"
 #include "transforms/png/packed/packed_png.h"
 #include "transforms/png/pixels.h"
 #include "transforms/png/rows.h"
@@ -56,8 +57,8 @@ Status CheckMask(const png::Header& header, PixelMeaning meaning) {
   return {};
 }
 
-png::Conversion ConversionTo(PixelMeaning meaning, bool transparent) {
-  if (meaning == PixelMeaning::kOnWhite && transparent) return png::Conversion::kOnWhite;
+png::Conversion ConversionTo(PixelMeaning meaning, bool replaces) {
+  if (replaces) return png::Conversion::kOnWhite;
   if (meaning == PixelMeaning::kMask16) return png::Conversion::kTo16Indices;
   return IsMask(meaning) ? png::Conversion::kToIndices : png::Conversion::kTo8Bits;
 }
@@ -126,8 +127,13 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning 
   }
   s.header = header;
   const bool transparent = s.layout.transparent && header.channels() % 2 == 1;
-  s.conversion =
-      ConversionTo(meaning, transparent && header.bit_depth <= 8 && !s.Transparency().empty());
+  const bool replaces = transparent && header.bit_depth <= 8 && meaning == PixelMeaning::kOnWhite;
+  if (replaces && s.Transparency().empty()) {
+    const uint64_t chunks_at = s.packed ? s.packed->OffsetOf(s.bytes.data()) : 0;
+    return png::Damaged("its chunk tRNS " + std::string(s.layout.transparency_damage),
+                        chunks_at + s.layout.transparency.begin);
+  }
+  s.conversion = ConversionTo(meaning, replaces);
   s.opened = true;
   return ImageInfo{
       .size = header.size,

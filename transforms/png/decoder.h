@@ -29,9 +29,9 @@ class PngDecoder {
   // Reads the chunks and verifies their checksums: a file with a changed bit is refused here,
   // for any region, and so is one that ends in its pixels. Errors have an offset: DataLoss,
   // Unimplemented (an unknown critical chunk), ResourceExhausted beyond a limit. `bytes` must stay
-  // valid until Decode returns. For kOnWhite, ImageInfo::transparent says that Decode ignores tRNS:
-  // of 16 bits, or a damaged one. For a mask: Unimplemented for several channels or 16 bits; Decode
-  // then keeps values as they are stored, and its rows are kGray.
+  // valid until Decode returns. For kOnWhite, ImageInfo::transparent says that Decode ignores tRNS,
+  // of 16 bits; a damaged one of fewer is DataLoss. For a mask: Unimplemented for several channels
+  // or 16 bits; Decode then keeps values as they are stored, and its rows are kGray.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes,
                          PixelMeaning meaning = PixelMeaning::kColour);
 

@@ -46,7 +46,14 @@ ImageProcessor::ImageProcessor(const ProcessorRecipe& recipe, const PatchValues&
 
 Result<ImageSize> ImageProcessor::Open(std::span<const uint8_t> bytes, ImageFlips flips) {
   const PixelMeaning meaning = recipe_.onto_white ? PixelMeaning::kOnWhite : PixelMeaning::kColour;
-  ASSIGN_OR_RETURN(info_, decoder_.Open(bytes, meaning));
+  Result<ImageInfo> opened = decoder_.Open(bytes, meaning);
+  if (!opened.ok()) {
+    Error error = std::move(opened).error();
+    const bool only_onto_white = recipe_.onto_white && decoder_.Open(bytes).ok();
+    if (only_onto_white) error.advice += ", or set do_convert_rgb to false";
+    return error;
+  }
+  info_ = *opened;
   if (!exif_orientation_) info_.orientation = Orientation::kNormal;
   info_.orientation = Mirrored(info_.orientation, flips.columns, flips.rows);
   if (info_.bits > 8) TRY(CheckBits(info_, limits_));

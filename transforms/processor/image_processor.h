@@ -37,7 +37,7 @@ class ImageProcessor {
   // first. `bytes` must stay valid, with kBufferPadding readable bytes after them, until Write.
   // Errors: those of ImageDecoder::Open; Unimplemented for an image of 16 bits, unless the limits
   // accept it, and if transparent pixels are to be put onto white, for the transparent colour of a
-  // GIF, and of a PNG that has 16 bits or a damaged tRNS, or is in an ICO.
+  // GIF, and of a PNG that has 16 bits or is in an ICO.
   Result<ImageSize> Open(std::span<const uint8_t> bytes, ImageFlips flips = {});
 
   // Writes plan.rows rows to `rows`. `plan`: PlanImage of the size. Call once after each Open.

@@ -155,7 +155,7 @@ class Processor:
         Raises:
             Error: of the first image that cannot be processed; begins with `images[3]:`, or names the file.
                 Besides the errors of `decode_image`, where transparent pixels become white: the transparent
-                colour of a GIF, and of a PNG that has 16 bits or a damaged tRNS, or is in an ICO.
+                colour of a GIF, and of a PNG that has 16 bits or is in an ICO.
             ValueError: an aspect ratio that the processor does not take; images of several sizes, where it
                 does not resize them to one; `out` is too short.
             ResourceExhaustedError: the arrays of an image take more than 4 GiB, or those of all more than the

@@ -277,3 +277,12 @@ def test_transparent_colours_become_white():
     with pytest.raises(stoker.UnimplementedError, match="transparent colour of a PNG"):
         stoker.processor(QWEN)(head + png)  # of an ICO, whose tRNS Pillow ignores
     stoker.processor(QWEN, do_convert_rgb=False)(head + png)
+    damaged = bytearray(png)
+    damaged[png.index(b"tRNS") + 4] ^= 1
+    with pytest.raises(stoker.UnimplementedError, match="transparent colour of a PNG"):
+        stoker.processor(QWEN)(head + damaged)
+    with pytest.raises(
+        stoker.DataLossError, match=r"tRNS has a wrong checksum.*or set do_convert_rgb to false"
+    ):
+        stoker.processor(QWEN)(damaged)
+    stoker.processor(QWEN, do_convert_rgb=False)(damaged)

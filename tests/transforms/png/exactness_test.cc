@@ -163,7 +163,7 @@ TEST_P(EachPngKind, TransparentColoursBecomeWhite) {
   }
 }
 
-TEST(PngOnWhite, DamagedTransparencyIsNotUsed) {
+TEST(PngOnWhite, RefusesDamagedTransparency) {
   for (const int color : {0, 2, 3}) {
     const std::vector<uint8_t> plain = MakePng({.width = 9, .height = 7, .color = color});
     const size_t least = color == 0 ? 2 : color == 2 ? 6 : 1;
@@ -174,10 +174,25 @@ TEST(PngOnWhite, DamagedTransparencyIsNotUsed) {
     for (const std::vector<uint8_t>& chunk : {short_one, damaged}) {
       const std::vector<uint8_t> png = Padded(testing::WithChunk(plain, "IDAT", chunk));
       OnWhiteDecoder decoder;
-      EXPECT_TRUE(decoder.Open(testing::Unpadded(png)).value().transparent) << color;
-      EXPECT_EQ(Compare(decoder, png, {}, DecodeWholePng(plain).value()), "");
+      const Error error = decoder.Open(testing::Unpadded(png)).error();
+      EXPECT_EQ(error.code, Code::kDataLoss) << color;
+      EXPECT_EQ(error.cause, std::string("damaged PNG: its chunk tRNS ") +
+                                 (chunk == damaged ? "has a wrong checksum" : "is too short"));
+      const auto at = std::ranges::search(png, chunk).begin();
+      EXPECT_EQ(error.offset, static_cast<uint64_t>(at - png.begin()));
+      EXPECT_EQ(Compare(decoder.png, png, {}, DecodeWholePng(plain).value()), "");
     }
   }
+}
+
+// A processor refuses the transparent colour of 16 bits, sound or not.
+TEST(PngOnWhite, DamagedTransparencyOf16BitsIsIgnored) {
+  const std::vector<uint8_t> plain = MakePng({.width = 9, .height = 7, .bit_depth = 16});
+  const std::vector<uint8_t> chunk = testing::PngChunk("tRNS", std::vector<uint8_t>(5));
+  const std::vector<uint8_t> png = Padded(testing::WithChunk(plain, "IDAT", chunk));
+  OnWhiteDecoder decoder;
+  EXPECT_TRUE(decoder.Open(testing::Unpadded(png)).value().transparent);
+  EXPECT_EQ(Compare(decoder, png, {}, DecodeWholePng(plain).value()), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Png, EachPngKind, ::testing::ValuesIn(kKinds), [](const auto& info) {

@@ -90,6 +90,19 @@ INSTANTIATE_TEST_SUITE_P(PackedPng, PackedPngKinds, ::testing::ValuesIn(kKinds),
                                   std::to_string(info.param.bits);
                          });
 
+TEST(PackedPng, DamagedTransparencyHasItsOffset) {
+  std::vector<uint8_t> chunk = PngChunk("tRNS", std::vector<uint8_t>(6));
+  chunk.back() ^= 1;
+  const std::vector<uint8_t> packed = Padded(Pack(WithChunk(MakePng(), "IDAT", chunk)));
+  PngDecoder decoder;
+  const Error error = decoder.Open(Unpadded(packed), PixelMeaning::kOnWhite).error();
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_EQ(error.cause, "damaged PNG: its chunk tRNS has a wrong checksum");
+  const auto at = std::ranges::search(packed, chunk).begin();
+  ASSERT_NE(at, packed.end());
+  EXPECT_EQ(error.offset, static_cast<uint64_t>(at - packed.begin()));
+}
+
 // ---- Unchanged pixels, masks, orientation.
 
 TEST(PackedPng, UnchangedPixelsAreEqual) {
