@@ -8,8 +8,7 @@ namespace stoker {
 
 Feeder::Feeder(const LoaderOptions& options, const Sampler& order, const std::optional<Plan>& plan,
                uint32_t run, const Neighbours& neighbours)
-    : order_(order),
-      in_memory_(options.source->in_memory()),
+    : in_memory_(options.source->in_memory()),
       queue_(options, order, plan, neighbours.samples, run),
       to_(neighbours),
       samples_(neighbours.samples),
@@ -170,12 +169,8 @@ void Feeder::ReadAgain(uint32_t index) {
   Requeue(index);
 }
 
-void Feeder::Substitute(uint32_t index) {
+void Feeder::Substitute(uint32_t index, uint64_t substitute) {
   SampleInFlight& sample = samples_[index];
-  const uint64_t substitute =
-      sample.read_of(sample.failed).sample == sample.read.sample
-          ? order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.draws)
-          : sample.read.sample;
   ++sample.substitutes;
   ++sample.draws;
   queue_.SetSample(sample, substitute);

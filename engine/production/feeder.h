@@ -56,8 +56,8 @@ class Feeder final : public ReadClient {
 
   // These take a sample back from a worker. It must be read again, from its first file on;
   void ReadAgain(uint32_t index);
-  // its row gets another sample, or keeps it with others, if one of those could not be used;
-  void Substitute(uint32_t index);
+  // its row gets the sample `substitute`, or keeps it with others that are drawn again;
+  void Substitute(uint32_t index, uint64_t substitute);
   // or it found no memory, and waits without holding any.
   void Postpone(uint32_t index);
 
@@ -80,7 +80,6 @@ class Feeder final : public ReadClient {
   void DropAgain();
   void EndCancelled(uint32_t index);
 
-  const Sampler& order_;
   const bool in_memory_;  // the samples are in memory
   ReadQueue queue_;
   Neighbours to_;

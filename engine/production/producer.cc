@@ -115,24 +115,32 @@ void Producer::Done(uint32_t sample, SampleOutcome outcome, int worker) {
     return feeder_.Postpone(sample);
   if (outcome.kind == SampleOutcome::Kind::kUnusable) {
     Error error = std::move(outcome.status).error();
-    const OnBad action = ActionOn(sample, error);
-    if (action == OnBad::kSubstitute) return feeder_.Substitute(sample);
+    const uint64_t substitute = NextSubstitute(samples_[sample]);
+    const OnBad action = ActionOn(samples_[sample], error);
+    if (action == OnBad::kSubstitute) return feeder_.Substitute(sample, substitute);
     outcome.status = action == OnBad::kDrop ? Status() : std::move(error);
   }
   finisher_.End(sample, outcome.work_ns, std::move(outcome.status), worker);
 }
 
-OnBad Producer::ActionOn(uint32_t index, Error& error) {
-  if (lifecycle_.ending()) return OnBad::kFail;
-  SampleInFlight& sample = samples_[index];
+// Returns the sample to be read next for the row: a substitute, or the row's own if another of its
+// samples could not be used. Substitutes that the row has no room for are skipped; if none is left,
+// sample.substitutes, by which ActionOn judges, has its limit.
+uint64_t Producer::NextSubstitute(SampleInFlight& sample) const {
+  if (sample.read_of(sample.failed).sample != sample.read.sample) return sample.read.sample;
   const Slot& slot = *sample.claim.slot;
-  const auto fits = [&] {
-    const uint64_t drawn = sampler_.SubstituteFor(slot.epoch, sample.draw.position, sample.draws);
-    return options_.patch_counts->places[drawn] <= slot.RoomOf(sample.claim.row);
-  };
   constexpr uint32_t kMostDraws = 1024;
-  while (slot.has_room() && sample.draws < kMostDraws && !fits()) ++sample.draws;
-  if (sample.draws == kMostDraws) sample.substitutes = Sampler::kMostSubstitutes;
+  for (;; ++sample.draws) {
+    const uint64_t next = sampler_.SubstituteFor(slot.epoch, sample.draw.position, sample.draws);
+    const bool fits =
+        !slot.has_room() || options_.patch_counts->places[next] <= slot.RoomOf(sample.claim.row);
+    if (!fits && sample.draws >= kMostDraws) sample.substitutes = Sampler::kMostSubstitutes;
+    if (fits || sample.draws >= kMostDraws) return next;
+  }
+}
+
+OnBad Producer::ActionOn(const SampleInFlight& sample, Error& error) {
+  if (lifecycle_.ending()) return OnBad::kFail;
   std::optional<BadRow> bad =
       bad_.Judge(sample.read_of(sample.failed).sample, sample.claim.row, sample.substitutes, error);
   if (!bad) return OnBad::kFail;

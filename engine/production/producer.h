@@ -120,7 +120,8 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   static void Turn(void* producer, uint32_t first, int worker);
   std::optional<uint32_t> TakeReady() override;
   void Done(uint32_t sample, SampleOutcome outcome, int worker) override;
-  OnBad ActionOn(uint32_t sample, Error& error);
+  uint64_t NextSubstitute(SampleInFlight& sample) const;
+  OnBad ActionOn(const SampleInFlight& sample, Error& error);
 
   Lifecycle::Work WorkOfStages();
   BatchSequence SequenceFrom(BatchName batch, Schedule schedule = Schedule::kEpochs) const;

@@ -114,10 +114,11 @@ TEST_F(FeederTest, ASubstituteTakesTheRowAndTheDraws) {
   const SampleInFlight& sample = samples_[pulled[2]];
   const DrawKey draw = sample.draw;
   const uint64_t bad = sample.read.sample;
-  feeder_->Substitute(pulled[2]);
+  const uint64_t other = order_.SubstituteFor(draw.epoch, draw.position, 0);
+  feeder_->Substitute(pulled[2], other);
   EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[2]});
   EXPECT_NE(sample.read.sample, bad);
-  EXPECT_EQ(sample.read.sample, order_.SubstituteFor(draw.epoch, draw.position, 0));
+  EXPECT_EQ(sample.read.sample, other);
   EXPECT_EQ(sample.read.path, photos_.FileOf(sample.read.sample));
   EXPECT_EQ(sample.claim.row, 2u);
   EXPECT_EQ(sample.draw.position, draw.position);
@@ -145,7 +146,7 @@ TEST_F(FeederTest, ASubstituteAndARetryAreReadFromTheirFiles) {
   const std::vector<uint32_t> pulled = Pull();
   Read(pulled);
   for (const uint32_t index : pulled) samples_[index].cached.state = CachedSample::State::kPacked;
-  feeder_->Substitute(pulled[0]);
+  feeder_->Substitute(pulled[0], /*substitute=*/0);
   EXPECT_EQ(samples_[pulled[0]].cached.state, CachedSample::State::kNone);
   EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[0]});
   feeder_->Postpone(pulled[1]);
@@ -163,7 +164,7 @@ TEST_F(FeederTest, SamplesThatWaitEndWhenWorkEnds) {
   feeder_->ReadAgain(pulled[0]);
   feeder_->Postpone(pulled[1]);
   EXPECT_FALSE(lifecycle_.TryHalt()) << "two are in a worker's hands";
-  feeder_->Substitute(pulled[2]);
+  feeder_->Substitute(pulled[2], /*substitute=*/0);
   feeder_->Postpone(pulled[3]);
   EXPECT_TRUE(lifecycle_.TryHalt());
   EXPECT_EQ(assembler_->Take({}).error().code, Code::kCancelled);
@@ -262,9 +263,9 @@ TEST_F(FeederOfPairsTest, SamplesTakenBackAreReadWithAllPieces) {
   Complete(PullReads());
   ASSERT_EQ(ready_.size(), kBatch);
   const std::vector<uint32_t> taken = std::exchange(ready_, {});
-  const uint64_t bad = samples_[taken[1]].read.sample;
+  const uint64_t other = samples_[taken[1]].read.sample == 0 ? 1 : 0;
   feeder_->ReadAgain(taken[0]);
-  feeder_->Substitute(taken[1]);
+  feeder_->Substitute(taken[1], other);
   feeder_->Postpone(taken[2]);
   for (size_t piece = 0; piece < 2; ++piece) {
     EXPECT_EQ(samples_[taken[2]].read_of(piece).buffer.capacity(), 0u) << "it waits without";
@@ -280,7 +281,7 @@ TEST_F(FeederOfPairsTest, SamplesTakenBackAreReadWithAllPieces) {
     Complete(reads);
   };
   read_both({taken[0], taken[1]});
-  EXPECT_NE(samples_[taken[1]].read.sample, bad);
+  EXPECT_EQ(samples_[taken[1]].read.sample, other);
   EXPECT_EQ(ready_.size(), 2u);
   for (const uint32_t index : {taken[0], taken[1], taken[3]}) End(index);
   read_both({taken[2]});
