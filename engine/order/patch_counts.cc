@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/batch/image.h"
-#include "core/result/plural.h"
 #include "engine/arrays/processor.h"
+#include "io/select/sized.h"
 #include "io/source/source.h"
 #include "transforms/decode/orientation.h"
 
@@ -15,14 +15,6 @@ namespace {
 constexpr uint64_t kMostUnknownBytes = uint64_t{1} << 30;  // of a batch
 constexpr const char* kFindSizes =
     "Run `stoker index` and open the index, or wrap the source in stoker.sized";
-
-std::string UnknownText(const SampleSource& source, const PatchCounts& counts) {
-  std::string path;
-  source.PathOf(source.RangeOfAny(counts.first_unknown, counts.unknown_piece).file, path);
-  return std::to_string(counts.unknown) + " of " + std::to_string(source.size()) +
-         Plural(source.size(), " sample", " samples") + Plural(counts.unknown, " has", " have") +
-         " no known size (the first is " + std::to_string(counts.first_unknown) + ", " + path + ")";
-}
 
 }  // namespace
 
@@ -67,8 +59,7 @@ Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& op
       const bool were_known = known;
       patches += PatchesOf(*options.processor, source.FactsOfPiece(id, piece), known);
       if (!were_known || known || counts->unknown++ != 0) continue;
-      counts->first_unknown = id;
-      counts->unknown_piece = piece;
+      counts->first_unknown = {id, piece};
     }
     const uint64_t places = of_images ? images : patches;
     if (std::max(places, patches) > kMostTokens) {
@@ -90,7 +81,8 @@ Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& op
   if (counts->unknown != 0 && of_tokens) {
     return Error{
         .code = Code::kFailedPrecondition,
-        .cause = "batch_tokens counts patches, and " + UnknownText(source, *counts),
+        .cause = "batch_tokens counts patches, and " +
+                 UnknownSizesText(source, counts->unknown, counts->first_unknown),
         .advice = kFindSizes + std::string(", or give tokens, the name of a column of integers")};
   }
   if (of_images) counts->unknown = 0;  // all have one size
@@ -104,9 +96,10 @@ Status CheckRoomForUnknown(const LoaderOptions& options, uint64_t bytes) {
   if (counts.unknown == 0 || bytes <= kMostUnknownBytes) return {};
   Error error{.code = Code::kResourceExhausted,
               .cause = "pixel_values of a batch could take " + std::to_string(bytes) +
-                       " bytes, and at most 1 GiB is reserved for images of unknown sizes: " +
-                       UnknownText(*options.source, counts) + ", and the processor makes up to " +
-                       std::to_string(counts.most) + " patches of a sample",
+                       " bytes (up to " + std::to_string(counts.most) +
+                       " patches of a sample), and at most 1 GiB is reserved where sizes are "
+                       "unknown: " +
+                       UnknownSizesText(*options.source, counts.unknown, counts.first_unknown),
               .advice = kFindSizes};
   if (options.batch_size != 0) {
     error.changes = {{OptionChange::How::kLower, "batch_size"}};

@@ -7,6 +7,7 @@
 
 #include "core/result/result.h"
 #include "engine/options/options.h"
+#include "io/source/image_numbers.h"
 #include "io/source/source.h"
 
 namespace stoker {
@@ -27,10 +28,9 @@ struct PatchCounts {
   // By sample: the patches that count against batch_tokens, without the padding of images of one
   // size. Empty if they are the places.
   std::vector<uint32_t> tokens;
-  uint32_t most = 0;     // places of a sample
-  uint64_t unknown = 0;  // samples with an image whose size is not known
-  uint64_t first_unknown = 0;
-  size_t unknown_piece = 0;  // of first_unknown: its first one
+  uint32_t most = 0;                    // places of a sample
+  uint64_t unknown = 0;                 // samples with an image whose size is not known
+  ImageNumbers::Place first_unknown{};  // of these: an image
   // Whether all places in a batch have room for `most`, so that any sample can be a substitute.
   bool alike = false;
 

@@ -84,28 +84,29 @@ Result<std::shared_ptr<const SampleSource>> Sized(std::shared_ptr<const SampleSo
   return SizedByFacts(std::move(source), std::move(facts), "");
 }
 
+std::string UnknownSizesText(const SampleSource& source, uint64_t unknown,
+                             ImageNumbers::Place first, const std::string& why) {
+  std::string path;
+  source.PathOf(source.RangeOfAny(first.sample, first.piece).file, path);
+  return std::to_string(unknown) + " of " + std::to_string(source.size()) +
+         Plural(source.size(), " sample", " samples") + " of " + source.Describe() +
+         Plural(unknown, " has", " have") + " no known size; the first is sample " +
+         std::to_string(first.sample) + ": " + (why.empty() ? path : why);
+}
+
 std::shared_ptr<const SampleSource> SizedByFacts(std::shared_ptr<const SampleSource> source,
                                                  std::vector<ImageFacts> facts,
                                                  const std::string& why) {
   ImageNumbers numbers = NumberImages(*source);
-  uint64_t unknown = 0;
+  uint64_t unknown = 0;  // samples
   ImageNumbers::Place first;
   for (uint64_t i = facts.size(); i-- > 0;) {
     const auto at = numbers.PlaceOf(i);
     if (facts[i].width != 0 || source->FactsOfPiece(at.sample, at.piece).width != 0) continue;
-    ++unknown;
+    if (unknown == 0 || first.sample != at.sample) ++unknown;
     first = at;
   }
-  std::string warning, path;
-  if (unknown != 0) {
-    source->PathOf(source->RangeOfAny(first.sample, first.piece).file, path);
-    warning = std::to_string(unknown) + " of " + std::to_string(facts.size()) +
-              (numbers.vary() ? Plural(facts.size(), " image", " images")
-                              : Plural(facts.size(), " sample", " samples")) +
-              " of " + source->Describe() + Plural(unknown, " has", " have") +
-              " no known size; the first is " + (numbers.vary() ? "of " : "") + "sample " +
-              std::to_string(first.sample) + ": " + (why.empty() ? path : why);
-  }
+  std::string warning = unknown == 0 ? "" : UnknownSizesText(*source, unknown, first, why);
   return std::make_shared<SelectedSource>(std::move(source), std::move(numbers), std::move(facts),
                                           std::move(warning));
 }

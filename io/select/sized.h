@@ -1,6 +1,7 @@
 // Makes a source that knows the sizes of its images.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,11 @@ Result<std::shared_ptr<const SampleSource>> Sized(std::shared_ptr<const SampleSo
 std::shared_ptr<const SampleSource> SizedByFacts(std::shared_ptr<const SampleSource> source,
                                                  std::vector<ImageFacts> facts,
                                                  const std::string& why);
+
+// Returns "1 of 30 samples of … has no known size; the first is sample 4: ", and then the file
+// of the first unknown image, or `why`.
+std::string UnknownSizesText(const SampleSource& source, uint64_t unknown,
+                             ImageNumbers::Place first, const std::string& why = "");
 
 // Returns the errors of Sized that do not depend on sizes.
 Status CheckSized(const SampleSource* source);
