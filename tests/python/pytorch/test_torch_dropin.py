@@ -558,6 +558,34 @@ def test_accelerate_makes_a_step_at_the_end_of_an_epoch(made):
     assert steps(again) == [False, False, True] and not state.in_dataloader
 
 
+def test_accelerate_with_rows_that_vary(made, tmp_path):
+    """Batches of patches: a step with the last one, all rows for metrics, and the rest of an epoch."""
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed here")
+    folder = shutil.copytree(made, tmp_path / "indexed")
+    subprocess.run([sys.executable, "-m", "stoker", "index", folder], check=True, capture_output=True)
+    qwen = stoker.processor({"image_processor_type": "Qwen2VLImageProcessor"}, max_pixels=112 * 112)
+    options = {"batch_size": None, "batch_tokens": 300, "sample_ids": True}
+    loader, other = (make(folder, [stoker.RandomHorizontalFlip(), qwen], **options) for _ in range(2))
+    wanted = [list(at(other, epoch)) for epoch in range(2)]
+    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=3)
+    network = accelerator.prepare(torch.nn.Linear(1176, 1))
+    assert accelerator.prepare(loader) is loader
+    steps, ids, rows = [], [], set()
+    for batch, expected in zip(loader, wanted[0], strict=True):
+        with accelerator.accumulate(network):
+            steps.append(accelerator.sync_gradients)
+            accelerator.backward(network(batch.pixel_values.values).mean())
+        assert torch.equal(batch.pixel_values.values, expected.pixel_values.values)
+        ids += accelerator.gather_for_metrics(batch.sample_id).tolist()
+        rows.add(len(batch.sample_id))
+    assert sorted(ids) == list(range(len(loader.dataset))) and len(rows) > 1
+    assert steps == [n % 3 == 2 or n == len(loader) - 1 for n in range(len(loader))]
+    rest = accelerator.skip_first_batches(loader, 2)
+    for batch, expected in zip(rest, wanted[1][2:], strict=True):
+        assert torch.equal(batch.pixel_values.values, expected.pixel_values.values)
+        assert torch.equal(batch.sample_id, expected.sample_id)
+
+
 def test_accelerate_prepares_what_is_made_of_the_parts(made):
     """For what `prepare` adds, the end of the loader and the place of batches, on one process."""
     accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed here")
