@@ -20,6 +20,8 @@ KILLS = 12 if os.environ.get("STOKER_EFFORT") == "100" else 3
         ("other-worlds", 1, "pieces", "substitute"),
         ("stoker", 3, "tokens", "drop"),
         ("other-worlds", 1, "tokens", "substitute"),
+        ("stoker", 3, "patches", "drop"),
+        ("other-worlds", 1, "patches", "substitute"),
     ],
 )
 def test_the_run_equals_the_uninterrupted_one(made, tmp_path, way, world, samples, policy):

@@ -38,14 +38,17 @@ def next_rows(iterator):
 folder, samples, policy = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 world, batch_size = map(int, sys.argv[4:])
 lists, listed = samples / "samples.jsonl", samples / "tokens.csv"
-rows = {"batch_size": batch_size}
+rows, transforms = {"batch_size": batch_size}, [stoker.RandomResizedCrop(16)]
 if listed.exists():
     source, rows = stoker.manifest(listed), {"batch_tokens": 45, "tokens": "tokens"}
 else:
+    if (samples / ".stoker-index").exists():  # of patches
+        processor = stoker.processor({"image_processor_type": "Qwen2VLImageProcessor"}, max_pixels=112 * 112)
+        rows, transforms = {"batch_tokens": 130}, [stoker.RandomHorizontalFlip(), processor]
     source = stoker.manifest(lists, columns=COLUMNS) if lists.exists() else stoker.image_folder(samples)
 loaders = [
     stoker.Loader(
-        source, [stoker.RandomResizedCrop(16)], **rows, shuffle=True, seed=3, rank=rank, world=world,
+        source, transforms, **rows, shuffle=True, seed=3, rank=rank, world=world,
         sample_ids=True, on_bad=policy, max_bad_fraction=1,
     )
     for rank in range(world)
