@@ -303,7 +303,11 @@ def key_text(option):
     of_sides = option.get("low") in (0, 1) and option["high"] == 65535  # the page says it once
     if "low" in option and not of_sides:
         low, high = number_text(option["low"]), number_text(option["high"])
-        parts.append(f"at most {high}" if 0 < option["low"] < 0.001 else f"{low} to {high}")
+        if "step" in option:
+            second = option["low"] + option["step"]
+            parts.append(f"{low} or {high}" if second == option["high"] else f"{low}, {second}, … or {high}")
+        else:
+            parts.append(f"at most {high}" if 0 < option["low"] < 0.001 else f"{low} to {high}")
     if "below" in option:
         parts.append(f"below `{option['below']}`")
     if "note" in option:

@@ -54,6 +54,7 @@ void AddBounds(Json& json, const OptionInfo& option, const OptionValue& value) {
                          std::holds_alternative<std::optional<std::array<double, 2>>*>(value);
     json["low"] = is_real ? Json(option.low) : Json(static_cast<int64_t>(option.low));
     json["high"] = is_real ? Json(option.high) : Json(static_cast<int64_t>(option.high));
+    if (option.step != 1) json["step"] = option.step;
   }
 }
 

@@ -145,10 +145,15 @@ struct Texts {
 
 std::optional<Refusal> CheckInteger(const OptionInfo& option, int64_t value, int64_t low,
                                     int64_t high) {
-  if (value >= low && value <= high) return {};
+  if (value >= low && value <= high && (value - low) % option.step == 0) return {};
+  std::string values = " between " + std::to_string(low) + " and ";
+  if (option.step != 1) {
+    const int64_t second = low + option.step;
+    const std::string more = second == high ? "" : ", " + std::to_string(second) + ", …";
+    values = " as " + std::to_string(low) + more + " or ";
+  }
   return Refusal{std::string(option.name) + " = " + std::to_string(value),
-                 std::string("Give ") + option.name + " between " + std::to_string(low) + " and " +
-                     std::to_string(high) + option.unit};
+                 std::string("Give ") + option.name + values + std::to_string(high) + option.unit};
 }
 
 std::optional<Refusal> CheckOption(const OptionInfo& option, const OptionValue& value) {

@@ -73,6 +73,7 @@ struct OptionInfo {
   // Bounds of a number, or of both ends of a range. A uint64_t has no bounds.
   double low = 0;
   double high = 0;
+  int step = 1;                   // between the integers from `low` on that are accepted
   const char* unit = "";          // " pixels"
   const char* below = nullptr;    // the name of an option that must be larger
   std::vector<Choice> choices{};  // an enum's values

@@ -788,7 +788,7 @@ TransformRow Row(const GaussianBlur&) {
   using T = GaussianBlur;
   const auto taps = [](const char* name) {
     return OptionInfo{
-        .name = name, .required = true, .low = 1, .high = 1023, .unit = kPixels, .note = "odd"};
+        .name = name, .required = true, .low = 1, .high = 1023, .step = 2, .unit = kPixels};
   };
   return {
       .name = "GaussianBlur",
@@ -803,16 +803,6 @@ TransformRow Row(const GaussianBlur&) {
                      Range<&T::sigma>("sigma", 0x1p-20, 1e6,
                                       "(least, most) in pixels, or a number.", "range or number"),
                      Probability<&T::p>("of any change, 0 to 1.")},
-      .check = [](const Transform& transform, DType) -> Check {
-        const auto& t = std::get<T>(transform);
-        for (const auto& [name, value] : {std::pair("kernel_height", t.kernel_height),
-                                          std::pair("kernel_width", t.kernel_width)}) {
-          if (value % 2 != 0) continue;
-          return Refusal{std::string(name) + " = " + std::to_string(value) + " is even",
-                         "Give an odd number, so that there is a middle"};
-        }
-        return {};
-      },
       .scratch = [](const Transform& transform, ImageSize tile) -> uint64_t {
         const auto& t = std::get<T>(transform);
         return BlurScratchBytes({{t.kernel_width, t.kernel_height}, 1, 1}, tile);
@@ -1380,12 +1370,6 @@ TransformRow Row(const CopyPaste&) {
 
 // ---- Several images.
 
-Check CheckMosaic(const Transform& transform, DType /*dtype*/) {
-  const int n = std::get<Mosaic>(transform).n;
-  if (n == 4 || n == 9) return {};
-  return Refusal{"n = " + std::to_string(n), "Give n = 4 or 9, the images of a row"};
-}
-
 constexpr int kMostMosaic = kMaxSidePixels / 2;  // images are scaled to less than twice this
 
 TransformRow Row(const Mosaic&) {
@@ -1414,35 +1398,33 @@ TransformRow Row(const Mosaic&) {
       .how =
           "each of the images is decoded where it is visible, or may be pasted, and resampled "
           "to its place",
-      .parameters =
-          {Single<&T::size>(
-               "integer",
-               {.name = "size", .required = true, .low = 1, .high = kMostMosaic, .unit = kPixels},
-               "height and width of rows, an int."),
-           Single<&T::scale>("real", {.name = "scale", .low = 0, .high = 0.9},
-                             "0 to 0.9: the window is scaled by a factor uniform between 1 - scale "
-                             "and 1 + scale."),
-           Single<&T::translate>("real", {.name = "translate", .low = 0, .high = 1},
-                                 "0 to 1: the window is moved by up to this share of `size`, along "
-                                 "each axis."),
-           FillOf<&T::fill>("where there is no image: an int 0 to 255, or (red, green, blue)."),
-           Probability<&T::p>(
-               "of several images, 0 to 1; otherwise the sample's own alone is in the "
-               "middle, and all else likewise."),
-           Single<&T::degrees>("real", {.name = "degrees", .low = 0, .high = 180},
-                               "0 to 180: the images are turned by up to as many, either way."),
-           Single<&T::shear>("real", {.name = "shear", .low = 0, .high = 30},
-                             "0 to 30 degrees: the images are sheared by up to as many, along each "
-                             "axis and either way."),
-           Single<&T::perspective>(
-               "real", {.name = "perspective", .low = 0, .high = 0.01},
-               "0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this "
-               "much for each pixel from it, along each axis and either way."),
-           Single<&T::n>("integer",
-                         {.name = "n", .low = 1, .high = 9, .note = "of which 4 and 9 are valid"},
-                         "images of a row: 4, or 9, of which eight lie around the sample's own, as "
-                         "by Ultralytics' mosaic of nine.")},
-      .check = &CheckMosaic};
+      .parameters = {
+          Single<&T::size>(
+              "integer",
+              {.name = "size", .required = true, .low = 1, .high = kMostMosaic, .unit = kPixels},
+              "height and width of rows, an int."),
+          Single<&T::scale>("real", {.name = "scale", .low = 0, .high = 0.9},
+                            "0 to 0.9: the window is scaled by a factor uniform between 1 - scale "
+                            "and 1 + scale."),
+          Single<&T::translate>("real", {.name = "translate", .low = 0, .high = 1},
+                                "0 to 1: the window is moved by up to this share of `size`, along "
+                                "each axis."),
+          FillOf<&T::fill>("where there is no image: an int 0 to 255, or (red, green, blue)."),
+          Probability<&T::p>(
+              "of several images, 0 to 1; otherwise the sample's own alone is in the "
+              "middle, and all else likewise."),
+          Single<&T::degrees>("real", {.name = "degrees", .low = 0, .high = 180},
+                              "0 to 180: the images are turned by up to as many, either way."),
+          Single<&T::shear>("real", {.name = "shear", .low = 0, .high = 30},
+                            "0 to 30 degrees: the images are sheared by up to as many, along each "
+                            "axis and either way."),
+          Single<&T::perspective>(
+              "real", {.name = "perspective", .low = 0, .high = 0.01},
+              "0 to 0.01: distances from the canvas's middle are divided by 1 plus up to this "
+              "much for each pixel from it, along each axis and either way."),
+          Single<&T::n>("integer", {.name = "n", .low = 4, .high = 9, .step = 5},
+                        "images of a row: 4, or 9, of which eight lie around the sample's own, as "
+                        "by Ultralytics' mosaic of nine.")}};
 }
 
 // ----

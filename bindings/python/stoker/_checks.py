@@ -28,16 +28,18 @@ def refuse_lfs_pointer(path: str | os.PathLike[Any]) -> None:
         raise DataLossError(cause, os.fsdecode(path), 0, "Run `git lfs pull` in its repository")
 
 
-def integer(name: str, value: Any, low: int, high: int) -> int:
-    """Returns a whole number in [low, high]: int or NumPy's integers; not bool, not 3.0."""
+def integer(name: str, value: Any, low: int, high: int, step: int = 1) -> int:
+    """Returns a whole number of low, low + step, …, high: int or NumPy's integers; not bool, not 3.0."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, not {_kind(value)}") from None
-    if not low <= number <= high:
-        raise InvalidArgumentError(f"{name} is {number}; it must be between {low} and {high}")
+    if not low <= number <= high or (number - low) % step:
+        values = f"{low} or {high}" if low + step == high else f"{low}, {low + step}, … or {high}"
+        values = f"between {low} and {high}" if step == 1 else values
+        raise InvalidArgumentError(f"{name} is {number}; it must be {values}")
     return number
 
 

@@ -131,6 +131,10 @@ def checked_views(views: Iterable[Iterable[Transform]]) -> tuple[tuple[Transform
 # --- kinds: each reads (name, value, option) and returns the value that the transform keeps ----------------
 
 
+def _integer(name: str, value: Any, option: dict[str, Any]) -> int:
+    return _checks.integer(name, value, option["low"], option["high"], option.get("step", 1))
+
+
 def _sides(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
     size = _checks.size(name, value, option["high"])
     return (size[0], size[-1])
@@ -149,22 +153,16 @@ def _size(name: str, value: Any, option: dict[str, Any]) -> int | tuple[int, ...
 
 def _side_or_sides(name: str, value: Any, option: dict[str, Any]) -> tuple[int, ...]:
     if not _checks.several(value) or isinstance(value, (str, bytes)):
-        return (_checks.integer(name, value, option["low"], option["high"]),)
+        return (_integer(name, value, option),)
     sides = _checks.sequence(name, value)
     if not sides:
         raise InvalidArgumentError(f"{name} has 0 elements; it must have at least 1")
-    return tuple(
-        _checks.integer(f"{name}[{place}]", side, option["low"], option["high"])
-        for place, side in enumerate(sides)
-    )
+    return tuple(_integer(f"{name}[{place}]", side, option) for place, side in enumerate(sides))
 
 
 def _taps(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
-    taps = _sides(name, value, option)
-    for number in taps:
-        if number % 2 == 0:
-            raise InvalidArgumentError(f"{name} is {number}; it must be odd")
-    return taps
+    width, height = (_integer(name, side, option) for side in _sides(name, value, option))
+    return (width, height)
 
 
 def _range(name: str, value: Any, option: dict[str, Any]) -> tuple[float, float]:
@@ -272,7 +270,7 @@ def _transforms(name: str, value: Any, option: dict[str, Any]) -> tuple[Transfor
 
 _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "real": lambda name, value, option: _checks.real(name, value, option["low"], option["high"]),
-    "integer": lambda name, value, option: _checks.integer(name, value, option["low"], option["high"]),
+    "integer": _integer,
     "boolean": lambda name, value, option: _checks.boolean(name, value),
     # also torchvision's enums
     "choice": lambda name, value, option: _checks.choice(

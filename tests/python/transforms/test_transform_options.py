@@ -45,7 +45,12 @@ BAD = [
     (stoker.AugMix, {"alpha": 0}, "AugMix.alpha"),
     (stoker.RandomHSV, {"hue": 0.6}, "RandomHSV.hue"),
     (stoker.RandomHSV, {"value": -1}, "RandomHSV.value"),
-    (stoker.GaussianBlur, {"kernel_size": 4}, "GaussianBlur.kernel_size"),
+    (stoker.GaussianBlur, {"kernel_size": 4}, "GaussianBlur.kernel_size is 4; it must be 1, 3, … or 1023"),
+    (
+        stoker.GaussianBlur,
+        {"kernel_size": (3, 6)},
+        "GaussianBlur.kernel_size is 6; it must be 1, 3, … or 1023",
+    ),
     (stoker.GaussianBlur, {"kernel_size": (3, 0)}, "GaussianBlur.kernel_size"),
     (stoker.GaussianBlur, {"kernel_size": 3, "sigma": 0}, "GaussianBlur.sigma"),
     (stoker.GaussianBlur, {"kernel_size": 3, "sigma": (2.0, 1.0)}, "GaussianBlur.sigma"),

@@ -563,7 +563,8 @@ TEST(Compile, RefusesInvalidAugmentationOptions) {
   EXPECT_THAT(refusal(ColorJitter{.saturation = {nan, 1}}), HasSubstr("saturation = (nan, 1)"));
   EXPECT_THAT(refusal(ColorJitter{.hue = {-0.6, 0}}),
               AllOf(HasSubstr("hue = (-0.6, 0)"), HasSubstr("between -0.5 and 0.5")));
-  EXPECT_THAT(refusal(GaussianBlur{4, 3}), HasSubstr("kernel_height = 4 is even"));
+  EXPECT_THAT(refusal(GaussianBlur{4, 3}),
+              HasSubstr("kernel_height = 4. Give kernel_height as 1, 3, … or 1023 pixels"));
   EXPECT_THAT(refusal(GaussianBlur{3, 19}), HasSubstr("a kernel of 19 × 3 is too large"));
   EXPECT_EQ(refusal(GaussianBlur{17, 17}), "");
   EXPECT_THAT(refusal(GaussianBlur{3, 3, {0, 1}}), HasSubstr("sigma = (0, 1)"));

@@ -932,8 +932,8 @@ TEST(Mosaic, RefusesWhatCannotFollowIt) {
   }
   EXPECT_THAT(RefusalOf({RandomHorizontalFlip{}, mosaic}), HasSubstr("Put it first"));
   EXPECT_THAT(RefusalOf({mosaic, mosaic}), HasSubstr("transforms[1]"));
-  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .n = 5}}), HasSubstr("Give n = 4 or 9"));
-  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .n = 3}}), HasSubstr("Give n = 4 or 9"));
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .n = 5}}), HasSubstr("Give n as 4 or 9"));
+  EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .n = 3}}), HasSubstr("Give n as 4 or 9"));
   EXPECT_EQ(RefusalOf({Mosaic{.size = 64, .degrees = 9, .n = 9}}), "");
   EXPECT_THAT(RefusalOf({Mosaic{.size = 64, .degrees = 9, .n = 9}},
                         {.pieces = {{}, {Piece::Kind::kMask, 0}}}),
