@@ -5,9 +5,10 @@
 
 The photographs of a folder are cropped to squares, resized to --side and stored as JPEGs; with --page they
 are PNGs of 1,275 x 1,650 pixels instead, black text on white. Each processor gets their bytes in memory, one
-image a call; transformers' begin with Pillow's decoding, and also run without it. Printed: milliseconds of
-CPU time for an image, and the time as a multiple of stoker's float32, of the same round: median (least -
-most).
+image a call; stoker's also as `stoker pack` packs them. transformers' begin with Pillow's decoding, and also
+run without it. kornia-rs, if it is installed, decodes and resizes to the same size, and makes no rows.
+Printed: milliseconds of CPU time for an image, and the time as a multiple of stoker's float32, of the same
+round: median (least - most).
 
 --threads: that many threads of Python call one processor at the same time. Printed for each number: images
 per second; how much the interpreter's lock is held, by gilknocker if it is installed, which asks for the
@@ -18,8 +19,13 @@ of the process so far.
 import argparse
 import io
 import os
+import pathlib
 import resource
 import statistics
+import struct
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 
@@ -81,6 +87,41 @@ def theirs(config, backend):
     return (lambda data: process(Image.open(io.BytesIO(data))), process)
 
 
+def packed(files):
+    """Returns the images as `stoker pack` packs them."""
+    import stoker
+
+    with tempfile.TemporaryDirectory() as name:
+        folder, to = pathlib.Path(name, "images"), pathlib.Path(name, "packed")
+        (folder / "all").mkdir(parents=True)
+        for number, data in enumerate(files):
+            kind = "png" if data.startswith(b"\x89PNG") else "jpg"
+            (folder / "all" / f"{number:04}.{kind}").write_bytes(data)
+        command = [sys.executable, "-m", "stoker", "pack", folder, to]
+        subprocess.run(command, check=True, capture_output=True)
+        source = stoker.packed(to)
+        return [source._image(number) for number in range(len(files))]
+
+
+def of_kornia(processor):
+    """Returns a function that decodes and resizes, without rows."""
+    from kornia_rs import imgproc, io
+
+    def process(data):
+        if data.startswith(b"\x89PNG"):
+            image = io.decode_image_png_u8(data, struct.unpack(">II", data[16:24])[::-1], "rgb")
+        else:
+            image = io.decode_image_jpegturbo(data, "rgb")
+        height, width = image.shape[:2]
+        if "image_grid_thw" in (plan := processor.plan(height, width)):
+            size = tuple(int(side) * 14 for side in plan["image_grid_thw"][0, 1:])
+        else:
+            size = tuple(side * 224 // min(height, width) for side in (height, width))
+        return imgproc.resize(image, size, "bicubic", antialias=True)
+
+    return process
+
+
 def made(config, files):
     """Returns (function, its inputs) by name."""
     import stoker
@@ -104,6 +145,11 @@ def made(config, files):
 def in_turns(config, files, rounds):
     """Prints the CPU time of each processor."""
     runs = made(config, files)
+    runs["stoker, packed"] = (runs["stoker"][0], packed(files))
+    try:
+        runs["kornia-rs, decode and resize"] = (of_kornia(runs["stoker"][0]), files)
+    except ImportError as error:
+        print(f"kornia-rs: left out: {error}")
     taken = {name: [] for name in runs}
     for turn in range(rounds + 1):  # the first is a warm-up
         names = list(runs)
