@@ -34,8 +34,12 @@ endfunction()
 
 # Makes `folder`/stoker the include folder that `cmake --install` installs.
 function(stoker_copy_public_headers folder)
-  set(copies ${folder}/stoker/stoker.h)
-  stoker_copy_header(${stoker_umbrella} ${copies})
+  set(copies)
+  foreach(header IN LISTS stoker_umbrellas)
+    get_filename_component(name ${header} NAME)
+    list(APPEND copies ${folder}/stoker/${name})
+    stoker_copy_header(${header} ${folder}/stoker/${name})
+  endforeach()
   foreach(header IN LISTS stoker_public_headers)
     set(copy ${folder}/stoker/${header})
     stoker_copy_header(${header} ${copy})
@@ -77,9 +81,13 @@ function(stoker_declared_names headers classes functions)
   set(${functions} ${found_functions} PARENT_SCOPE)
 endfunction()
 
-# The umbrella header and all headers that it includes, which are the public interface.
-set(stoker_umbrella bindings/cpp/stoker/stoker.h)
-stoker_reached_headers(${stoker_umbrella} stoker_public_headers)
+# The headers that programs in C++ and in C include, and all that these include: the public interface.
+set(stoker_umbrellas bindings/cpp/stoker/stoker.h bindings/c/stoker_c.h)
+set(stoker_public_headers)
+foreach(header IN LISTS stoker_umbrellas)
+  stoker_reached_headers(${header} reached)
+  list(APPEND stoker_public_headers ${reached})
+endforeach()
 # These may include others.
 set_property(DIRECTORY APPEND PROPERTY
-  CMAKE_CONFIGURE_DEPENDS ${stoker_umbrella} ${stoker_public_headers})
+  CMAKE_CONFIGURE_DEPENDS ${stoker_umbrellas} ${stoker_public_headers})

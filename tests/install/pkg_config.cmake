@@ -24,6 +24,18 @@ expect("${output}" "^100 images\n$")
 execute_process(COMMAND ${program} ${SCRATCH}/nowhere RESULT_VARIABLE code OUTPUT_VARIABLE output)
 expect("${code} ${output}" "^1 NOT_FOUND: .*nowhere")
 
+# A program in C.
+find_program(c_compiler NAMES cc gcc clang REQUIRED)
+set(program ${SCRATCH}/processor)
+run(_ ${c_compiler} -std=c11 ${warnings} ${CMAKE_CURRENT_LIST_DIR}/processor.c -o ${program} ${flags}
+  -Wl,-rpath,${libraries})
+file(GLOB_RECURSE files ${photos}/*.jpg)
+list(GET files 0 1 two)
+run(output ${program} ${two})
+expect("${output}" "^2 images: [0-9]+ patches of 1176 values\n$")
+execute_process(COMMAND ${program} ${SCRATCH}/nowhere RESULT_VARIABLE code OUTPUT_VARIABLE output)
+expect("${code} ${output}" "^1 .*nowhere")
+
 # The path of the builder's CUDA is a variable.
 run(flags ${pkg_config} --libs --define-variable=cuda_libdir=/elsewhere stoker-static)
 if(flags MATCHES "cudart")
