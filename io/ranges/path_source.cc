@@ -251,10 +251,10 @@ class PathSource final : public SampleSource {
         annotation_of_(std::move(options.annotation_of)),
         description_(std::move(options.description)),
         skipped_(std::move(options.skipped)) {
-    fields_.push_back({.name = "image", .kind = Field::Kind::kImage, .varies = images_.vary()});
-    for (uint64_t id = 0; images_.vary() && id < size(); ++id) {
-      fields_[0].count = std::max(fields_[0].count, static_cast<uint32_t>(images_.CountOf(id)));
-    }
+    fields_.push_back({.name = "image",
+                       .kind = Field::Kind::kImage,
+                       .count = images_.Most(),
+                       .varies = images_.vary()});
     for (const FurtherImages& further : options.further) {
       fields_.push_back({.name = further.name, .kind = further.kind});
       if (further.kind != Field::Kind::kMask) continue;

@@ -31,6 +31,15 @@ class ImageNumbers {
   }
   size_t CountOf(uint64_t sample) const { return Begin(sample + 1) - Begin(sample); }
 
+  // The most images of a sample; 0 if each has one (Field::count).
+  uint32_t Most() const {
+    size_t most = 0;
+    for (uint64_t sample = 0; sample < ends_.size(); ++sample) {
+      most = std::max(most, CountOf(sample));
+    }
+    return static_cast<uint32_t>(most);
+  }
+
   struct Place {
     uint64_t sample = 0;
     size_t piece = 0;

@@ -59,10 +59,25 @@ std::string SkippedFiles::Counts() const {
 std::string SkippedFiles::Summary() const {
   const uint64_t count = files();
   if (are_samples) {
-    return std::to_string(count) +
-           (count == 1 ? " sample is skipped, because it has no image; it begins with "
-                       : " samples are skipped, because they have no image; they begin with ") +
-           Counts();
+    SkippedFiles samples, images;  // "*.webp" is an image of a sample
+    for (const auto& one : by_extension) {
+      (one.first.starts_with('*') ? images : samples).by_extension.insert(one);
+    }
+    const uint64_t of_samples = samples.files(), of_images = images.files();
+    std::string text;
+    if (of_samples > 0) {
+      text = std::to_string(of_samples) +
+             (of_samples == 1 ? " sample is skipped, because it has no image; it begins with "
+                              : " samples are skipped, because they have no image; they begin "
+                                "with ") +
+             samples.Counts();
+    }
+    if (of_images == 0) return text;
+    return text + (text.empty() ? "" : "; and ") + std::to_string(of_images) +
+           (of_images == 1 ? " image is left out of its sample, because image= does not take it ("
+                           : " images are left out of their samples, because image= does not take "
+                             "them (") +
+           images.Counts() + ")";
   }
   return std::to_string(count) +
          (count == 1 ? " image file is skipped, because stoker does not list its extension"
@@ -74,7 +89,8 @@ std::string SkippedFiles::Warning() const {
   if (empty()) return {};
   if (are_samples) {
     return Summary() + ", for example in " + example +
-           ". If their images have other extensions, name these: image=\"jpg;ppm\"";
+           ". If their images have other extensions, name these: image=\"jpg;ppm\", or "
+           "\"*.jpg;*.ppm\" for numbered images";
   }
   return Summary() + "; the first is " + example + ". " + kConvertSkipped +
          "; or move them out of the folder";

@@ -50,7 +50,7 @@ struct ImageFacts {
 // Files with an image extension that the source does not list; for archives, samples without an
 // image.
 struct SkippedFiles {
-  std::map<std::string, uint64_t> by_extension;  // counts, by ".gif" in lower case
+  std::map<std::string, uint64_t> by_extension;  // by ".gif"; "*.gif": an image of a sample
   std::string example;                           // the first path below the root; empty means none
   bool are_samples = false;                      // of an archive, by their first extension
 
@@ -107,8 +107,8 @@ class SampleSource {
   // Whether samples have any number of images (Field::varies): then they have one encoded field.
   bool varies() const;
 
-  // The number of pieces of sample `id`. With none, RangeOf has no bytes, or those of a record
-  // whose image is empty. No I/O, no allocation.
+  // The number of pieces of sample `id`. With none, RangeOf has no bytes, at the path "" or that of
+  // an archive, or those of a record whose image is empty. No I/O, no allocation.
   virtual size_t PiecesOf(uint64_t /*id*/) const { return pieces(); }
 
   // Whether a field has clips: rows that begin with the number of their images (Field::count).

@@ -22,6 +22,7 @@
 #include "io/shards/for_each_shard.h"
 #include "io/shards/shard_index_file.h"
 #include "io/shards/shard_pattern.h"
+#include "io/source/image_numbers.h"
 #include "io/tar/tar_index_file.h"
 #include "io/tar/tar_members.h"
 #include "io/tar/tar_samples.h"
@@ -111,6 +112,8 @@ Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
   TarSamples all;
   for (TarSamples& shard : shards) TRY(AppendSamples(all, std::exchange(shard, {}), paths));
   all.images.shrink_to_fit();
+  all.ends.shrink_to_fit();
+  all.shards.shrink_to_fit();
   all.keys.ShrinkToFit();
   all.labels.shrink_to_fit();
   for (auto& rows : all.columns) rows.shrink_to_fit();
@@ -228,11 +231,13 @@ Error OfFirstSample(Error error, const TarSamples& samples) {
 }
 
 // Precondition: there is a sample.
-Result<std::vector<Field>> FieldsOf(const TarSamples& samples,
+Result<std::vector<Field>> FieldsOf(const TarSamples& samples, const ImageNumbers& images,
                                     const std::vector<std::string>& paths,
                                     const TarOptions& options, const MemoryColumns& objects) {
   const std::span<const Field> standard = ImageFields(/*labels=*/!samples.labels.empty());
   std::vector<Field> fields(standard.begin(), standard.begin() + 1);
+  fields[0].varies = images.vary();
+  fields[0].count = images.Most();
   for (const KeyedColumn& column : options.keyed) {
     if (column.is_mask()) fields.push_back(column.field);
   }
@@ -255,9 +260,11 @@ Result<std::vector<Field>> FieldsOf(const TarSamples& samples,
 
 class TarSource final : public SampleSource {
  public:
-  TarSource(std::vector<std::string> paths, IndexedArchives indexed, ObjectColumns of_images,
-            std::vector<Field> fields, std::string described)
+  // `indexed`: without ends, which are in `images`.
+  TarSource(std::vector<std::string> paths, IndexedArchives indexed, ImageNumbers images,
+            ObjectColumns of_images, std::vector<Field> fields, std::string described)
       : paths_(PathTable(paths)),
+        images_(std::move(images)),
         samples_(std::move(indexed.samples)),
         objects_(std::move(indexed.objects)),
         fields_(std::move(fields)),
@@ -267,7 +274,11 @@ class TarSource final : public SampleSource {
         described_(std::move(described)),
         fingerprint_(Hash()) {}
 
-  uint64_t size() const override { return samples_.images.size(); }
+  uint64_t size() const override { return samples_.keys.size(); }
+
+  size_t PiecesOf(uint64_t id) const override {
+    return images_.vary() ? images_.CountOf(id) : 1 + samples_.masks.size();
+  }
 
   std::span<const Field> fields() const override { return fields_; }
 
@@ -276,7 +287,8 @@ class TarSource final : public SampleSource {
   bool has_records() const override { return !samples_.arrays.empty(); }
 
   ByteRange RangeOf(uint64_t id) const override {
-    const TarSamples::Member& image = samples_.images[id];
+    if (PiecesOf(id) == 0) return {.file = samples_.shards[id], .length = 0};
+    const TarSamples::Member& image = samples_.images[images_.Begin(id)];
     uint64_t begin = image.offset, end = image.offset + image.length;
     for (const auto& arrays : samples_.arrays) {
       begin = std::min(begin, arrays[id].offset);
@@ -286,12 +298,14 @@ class TarSource final : public SampleSource {
   }
 
   ByteRange RangeOfPiece(uint64_t id, size_t piece) const override {
-    const TarSamples::Member& mask = samples_.masks[piece - 1][id];
-    return {.file = mask.shard, .offset = mask.offset, .length = mask.length};
+    const TarSamples::Member& further =
+        images_.vary() ? samples_.images[images_.Begin(id) + piece] : samples_.masks[piece - 1][id];
+    return {.file = further.shard, .offset = further.offset, .length = further.length};
   }
 
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override {
+    if (images_.vary()) return record;
     const ByteRange range = RangeOf(id);
     for (size_t field = 0, next = 0; field < fields_.size(); ++field) {
       if (fields_[field].kind != Field::Kind::kLoaded) continue;
@@ -304,7 +318,7 @@ class TarSource final : public SampleSource {
     }
     return PartOf(record, samples_.images[id], range);
   }
-  // Masks are members as they are.
+  // Masks and further images are members as they are.
   Result<std::span<const uint8_t>> UnpackPiece(uint64_t /*id*/, size_t /*piece*/,
                                                std::span<const uint8_t> record) const override {
     return record;
@@ -339,7 +353,8 @@ class TarSource final : public SampleSource {
   uint64_t memory_bytes() const override {
     return sizeof(*this) + paths_.memory_bytes() + samples_.memory_bytes() +
            fields_.capacity() * sizeof(Field) + columns_.capacity() * sizeof(size_t) +
-           described_.capacity() + of_images_.bytes + (objects_ ? objects_->memory_bytes() : 0);
+           images_.memory_bytes() + described_.capacity() + of_images_.bytes +
+           (objects_ ? objects_->memory_bytes() : 0);
   }
 
  private:
@@ -370,6 +385,10 @@ class TarSource final : public SampleSource {
   // and lengths, but neither the names of archives nor where samples lie in them, which may change.
   uint64_t Hash() const {
     uint64_t hash = HashOfLengths(samples_.images, samples_.keys.Hash());
+    const auto ends = std::as_bytes(std::span(images_.ends()));
+    if (!ends.empty()) {
+      hash = Hash64({reinterpret_cast<const uint8_t*>(ends.data()), ends.size()}, hash);
+    }
     const std::span<const int64_t> labels = samples_.labels;
     hash = Hash64({reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()}, hash);
     size_t next_array = 0;
@@ -392,6 +411,7 @@ class TarSource final : public SampleSource {
   }
 
   const PathTable paths_;
+  const ImageNumbers images_;
   const TarSamples samples_;
   const std::optional<ObjectVersions> objects_;  // none: the archives are files
   const std::vector<Field> fields_;
@@ -403,19 +423,20 @@ class TarSource final : public SampleSource {
 };
 
 Error NoImageInArchives(const std::vector<std::string>& paths, const TarSamples& samples,
-                        const std::string& image) {
+                        const std::string& image, bool varies) {
   const uint64_t skipped = samples.skipped.files();
   std::string cause = "no sample in " + std::to_string(paths.size()) +
                       Plural(paths.size(), " archive", " archives") + " has an image (" + image +
                       ")";
   if (skipped > 0) {
-    cause += "; they begin with " + samples.skipped.Counts() + ", for example in " +
-             samples.skipped.example;
+    cause += "; they " + std::string(varies ? "have " : "begin with ") + samples.skipped.Counts() +
+             ", for example in " + samples.skipped.example;
   }
   return {.code = Code::kInvalidArgument,
           .cause = std::move(cause),
           .file = paths[0],
-          .advice = "Name the extensions of the images: image=\"jpg;ppm\""};
+          .advice = std::string("Name the extensions of the images: image=") +
+                    (varies ? "\"*.jpg;*.ppm\"" : "\"jpg;ppm\"")};
 }
 
 }  // namespace
@@ -427,15 +448,16 @@ Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
   ASSIGN_OR_RETURN(const TarGrouping grouping, ParseGrouping(options));
   ASSIGN_OR_RETURN(IndexedArchives indexed, IndexArchives(paths, grouping, options));
   if (indexed.samples.images.empty()) {
-    return NoImageInArchives(paths, indexed.samples, options.image);
+    return NoImageInArchives(paths, indexed.samples, options.image, grouping.varies);
   }
+  ImageNumbers images(std::exchange(indexed.samples.ends, {}));
   ASSIGN_OR_RETURN(ObjectColumns objects,
                    TakeObjects(indexed.samples, grouping, options.keyed, paths));
   ASSIGN_OR_RETURN(std::vector<Field> fields,
-                   FieldsOf(indexed.samples, paths, options, objects.columns));
+                   FieldsOf(indexed.samples, images, paths, options, objects.columns));
   return std::shared_ptr<const SampleSource>(
-      std::make_shared<TarSource>(std::move(paths), std::move(indexed), std::move(objects),
-                                  std::move(fields), "tar(" + pattern + ")"));
+      std::make_shared<TarSource>(std::move(paths), std::move(indexed), std::move(images),
+                                  std::move(objects), std::move(fields), "tar(" + pattern + ")"));
 }
 
 }  // namespace stoker

@@ -24,7 +24,9 @@ struct TarColumn {
 
 struct TarOptions {
   // Extensions of images, the preferred one first. An extension is everything after the first dot:
-  // the images of "7.left.png" and "7.right.png" are chosen by "left.png".
+  // the images of "7.left.png" and "7.right.png" are chosen by "left.png". If all begin with "*.",
+  // samples have any number of images (Field::varies), and no extension is preferred: "*.jpg;*.png"
+  // takes "7.0.jpg", "7.1.png", … There are then no arrays, masks and objects.
   std::string image = kTarImages;
   // "cls": class numbers are in .cls members; empty means samples have no labels, even if there are
   // such members.
@@ -49,6 +51,12 @@ struct TarOptions {
 // be the next one of a shuffled epoch: nothing is read from front to back. Samples without an image
 // are skipped and counted (Skipped). Other members are ignored, as are names without an extension,
 // with a leading dot, or of the form "__name__".
+//
+// With "*." in TarOptions::image the images of a sample are in the order of their numbers, which
+// are below 2^32; numbers may be left out, but none occurs twice. A single image may have no
+// number: "7.jpg". A sample without images has a member of a column, otherwise it is skipped and
+// counted. An image that is not taken is counted as "*.webp": one with a number, or with an
+// extension of kTarImages; of a sample without images any. Its members lie together in the archive.
 //
 // Members with the extension of a column are read when the archive is indexed. Extensions that
 // WebDataset decodes as text or number (.txt, .text, .transcript, .json, .cls, .cls2, .class,
@@ -77,17 +85,19 @@ struct TarOptions {
 // DataLoss, with the archive and the offset, if the archive ends before them or if they cannot be
 // decoded; but other images of the same size at the same position go unnoticed.
 //
-// Memory: 24 bytes a sample, those of its key, 8 for a label, 16 for a mask, and for each column 16
-// and its text: captions of 100 bytes take 1.2 GB for ten million samples. Objects take their
-// values (io/annotations/object_values.h), and while the source is opened also their JSON.
+// Memory: 24 bytes a sample (with any number of images 20, and 16 for each image), those of its
+// key, 8 for a label, 16 for a mask, and for each column 16 and its text: captions of 100 bytes
+// take 1.2 GB for ten million samples. Objects take their values (io/annotations/object_values.h),
+// and while the source is opened also their JSON.
 //
 // Errors, with the archive and the offset: InvalidArgument (samples with labels, or with a column's
 // member, next to others without one, two members with the same name, a label that is not an
-// integer, a text that is not UTF-8, JSON that has not the objects of the columns, a link or a
-// sparse file, no image at all; the pattern's errors), those of the first sample's arrays,
-// ResourceExhausted (columns larger than `column_bytes`), NotFound, PermissionDenied, DataLoss (cut
-// off, damaged, archives that were joined), Unimplemented (compressed), Unavailable (libarchive is
-// not installed).
+// integer, two images of a sample with one number, one without a number next to others, a number of
+// 2^32 or more, more than kMostPieces images, a text that is not UTF-8, JSON that has not the
+// objects of the columns, a link or a sparse file, no image at all; the pattern's errors), those of
+// the first sample's arrays, ResourceExhausted (columns larger than `column_bytes`), NotFound,
+// PermissionDenied, DataLoss (cut off, damaged, archives that were joined), Unimplemented
+// (compressed), Unavailable (libarchive is not installed).
 Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
                                                 const TarOptions& options = {});
 

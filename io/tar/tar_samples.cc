@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <set>
@@ -48,6 +49,24 @@ std::string LastPart(std::string_view extension) {
   return LowerCase(extension.substr(extension.rfind('.') + 1));
 }
 
+// An extension that may begin with the number of an image: "12.jpg".
+struct NumberedExtension {
+  std::string_view number;     // decimal digits; empty if there is none
+  std::string_view extension;  // after them: "jpg"
+};
+
+NumberedExtension SplitNumber(std::string_view extension) {
+  const size_t end = extension.find_first_not_of("0123456789");
+  if (end == 0 || end == std::string_view::npos || extension[end] != '.') return {"", extension};
+  return {extension.substr(0, end), extension.substr(end + 1)};
+}
+
+// Returns whether images usually have this extension, in lower case.
+bool IsOfTarImages(std::string_view extension) {
+  return (";" + std::string(kTarImages) + ";").find(";" + std::string(extension) + ";") !=
+         std::string::npos;
+}
+
 // Groups the members of one shard.
 class Grouping {
  public:
@@ -74,6 +93,8 @@ class Grouping {
     }
     TRY(Finish());
     made_.images.shrink_to_fit();
+    made_.ends.shrink_to_fit();
+    made_.shards.shrink_to_fit();
     made_.keys.ShrinkToFit();
     made_.labels.shrink_to_fit();
     for (auto& rows : made_.columns) rows.shrink_to_fit();
@@ -102,7 +123,9 @@ class Grouping {
     }
     const auto& images = grouping_.images;
     const auto place = static_cast<size_t>(std::ranges::find(images, extension) - images.begin());
-    if (place < image_place_) {
+    if (grouping_.varies) {
+      TRY(AddNumbered(member, extension));
+    } else if (place < image_place_) {
       image_place_ = place;
       image_ = member;
     }
@@ -114,15 +137,55 @@ class Grouping {
                        "Give each sample a key of its own: the path to the first dot of the name");
   }
 
+  // Adds a member to the images of a sample that has any number of them, if it is one of them. One
+  // that is not, although it looks like an image, is counted. `extension`: in lower case.
+  Status AddNumbered(size_t member, const std::string& extension) {
+    const NumberedExtension split = SplitNumber(extension);
+    const auto is = [](std::string_view wanted) {
+      return [wanted](const std::string& one) { return one == wanted; };
+    };
+    if (std::ranges::any_of(grouping_.images, is(split.extension))) {
+      std::optional<uint32_t> number;
+      const std::string digits(split.number);
+      const char* const end = digits.data() + digits.size();
+      if (!digits.empty() &&
+          std::from_chars(digits.data(), end, number.emplace()).ec != std::errc()) {
+        return SampleError(
+            path_, all_.members[member].offset,
+            "the image '" + Printable(all_.NameOf(member)) + "' has a number above 4294967295",
+            "Number the images of each sample from 0");
+      }
+      several_.emplace_back(number, member);
+      return {};
+    }
+    const std::string last = LastPart(extension);
+    const bool is_image =
+        IsOfTarImages(last) || std::ranges::any_of(grouping_.images, [&last](const auto& one) {
+          return LastPart(one) == last;
+        });
+    if (!is_image || std::ranges::any_of(grouping_.texts, is(extension))) return {};
+    if (split.number.empty() && last.size() < extension.size()) {
+      named_ = member;
+    } else {
+      AddSkippedImage(member);
+    }
+    return {};
+  }
+
   // Finishes the sample whose members have been added.
   Status Finish() {
     if (!first_) return {};
-    const TarMembers::Member& first = all_.members[*first_];
-    if (image_ || label_) TRY(CheckLabel(first.offset));
-    if (image_) {
-      TRY(AddImage(all_.members[*image_]));
-    } else {
-      AddSkipped(all_.NameOf(*first_));
+    if (several_.empty() && named_) AddSkippedImage(*named_);
+    const bool has_text = std::ranges::any_of(texts_, &std::optional<Text>::has_value);
+    const bool is_row = image_ || !several_.empty() || (grouping_.varies && has_text);
+    if (is_row || label_) TRY(CheckLabel(all_.members[*first_].offset));
+    if (is_row) {
+      TRY(grouping_.varies ? AddSeveral()
+                           : AddMember(all_.members[*image_], "image", made_.images));
+      TRY(AddSample());
+    } else if (!is_counted_) {
+      made_.skipped.AddSample("." + LowerCase(SplitMemberName(all_.NameOf(*first_))->extension),
+                              ShownSkipped(*first_));
     }
     first_.reset();
     image_.reset();
@@ -132,18 +195,66 @@ class Grouping {
     std::ranges::fill(arrays_, std::nullopt);
     std::ranges::fill(masks_, std::nullopt);
     seen_.clear();
+    several_.clear();
+    named_.reset();
+    is_counted_ = false;
     return {};
   }
 
-  void AddSkipped(std::string_view name) {
-    const std::string_view extension = SplitMemberName(name)->extension;
-    std::string shown = path_ + ": '" + Printable(name) + "'";
+  // Adds the images of a sample that has any number of them.
+  Status AddSeveral() {
+    if (!keys_.insert(key_).second) return NotAdjacentError(*first_);
+    std::ranges::sort(several_);
+    for (size_t i = 0; i < several_.size(); ++i) {
+      const auto [number, member] = several_[i];
+      if (i != 0 && (!several_[0].first || several_[i - 1].first == number)) {
+        return SameNumber(several_[i - 1].second, member);
+      }
+      if (i == kMostPieces) {
+        return SampleError(path_, all_.members[member].offset,
+                           "the sample '" + Printable(key_) + "' has more than " +
+                               std::to_string(kMostPieces) + " images",
+                           "Make samples of fewer images");
+      }
+      TRY(AddMember(all_.members[member], "image", made_.images));
+    }
+    made_.ends.push_back(made_.images.size());
+    made_.shards.push_back(shard_);
+    return {};
+  }
+
+  // Returns the error that two images of a sample have one number, or that one of them has none.
+  Error SameNumber(size_t one, size_t other) const {
+    if (one > other) std::swap(one, other);
+    return SampleError(path_, all_.members[other].offset,
+                       "the sample '" + Printable(key_) + "' has the images '" +
+                           Printable(all_.NameOf(one)) + "' and '" + Printable(all_.NameOf(other)) +
+                           "', which do not have different numbers",
+                       "Give each image of the sample a number of its own (7.0.jpg, 7.1.png); or "
+                       "leave an extension out of image");
+  }
+
+  // Counts an image that is not one of those of its sample, as "*.webp".
+  void AddSkippedImage(size_t member) {
+    const std::string last = LastPart(SplitMemberName(all_.NameOf(member))->extension);
+    made_.skipped.Add("*." + Printable(last), ShownSkipped(member));
+    made_.skipped.are_samples = true;
+    is_counted_ = true;
+  }
+
+  // Returns a member that is not taken as an image, and why.
+  std::string ShownSkipped(size_t member) const {
+    const std::string_view extension = SplitMemberName(all_.NameOf(member))->extension;
+    std::string shown = path_ + ": '" + Printable(all_.NameOf(member)) + "'";
     if (extension.find('.') != std::string_view::npos) {
-      const std::string all = Printable(extension);
-      shown += ", whose extension is '" + all + "': all after the first dot (image=\"" + all +
+      const std::string taken = grouping_.varies
+                                    ? "*." + std::string(SplitNumber(extension).extension)
+                                    : std::string(extension);
+      shown += ", whose extension is '" + Printable(extension) +
+               "': all after the first dot (image=\"" + Printable(taken) +
                "\" takes it as an image; or rename the members)";
     }
-    made_.skipped.AddSample("." + LowerCase(extension), shown);
+    return shown;
   }
 
   Error BadLabel() const {
@@ -222,8 +333,8 @@ class Grouping {
     return text;
   }
 
-  Status AddImage(const TarMembers::Member& image) {
-    TRY(AddMember(image, "image", made_.images));
+  // Adds all of a sample but its images.
+  Status AddSample() {
     made_.keys.Add(key_);
     if (label_) made_.labels.push_back(*label_);
     for (size_t c = 0; c < texts_.size(); ++c) TRY(AddText(c));
@@ -290,6 +401,11 @@ class Grouping {
   // The sample that members are added to.
   std::optional<size_t> first_, image_;  // members; first_ is empty: there is no sample yet
   size_t image_place_ = grouping_.images.size();
+  // If the number of images varies: each image's number, and its member. named_ is an image without
+  // a number and with another name, "7.left.png".
+  std::vector<std::pair<std::optional<uint32_t>, size_t>> several_;
+  std::optional<size_t> named_;
+  bool is_counted_ = false;  // whether an image of it is among the skipped ones
   std::string_view key_;
   std::optional<int64_t> label_;
   std::vector<std::optional<Text>> texts_;     // by column
@@ -297,6 +413,8 @@ class Grouping {
   std::vector<std::optional<size_t>> masks_;   // members, by mask
   std::unordered_set<std::string> seen_;       // its extensions
 
+  std::unordered_set<std::string_view>
+      keys_;  // of finished samples, if the number of images varies
   TarSamples made_;
 };
 
@@ -361,7 +479,8 @@ Status AddObjects(const KeyedColumn& column, TarGrouping& grouping) {
 uint64_t TarSamples::memory_bytes() const {
   uint64_t bytes = images.capacity() * sizeof(Member) + keys.memory_bytes() +
                    labels.capacity() * sizeof(int64_t) + skipped.memory_bytes() +
-                   example.capacity();
+                   example.capacity() + ends.capacity() * sizeof(uint64_t) +
+                   shards.capacity() * sizeof(uint32_t);
   for (const auto& rows : columns) bytes += rows.capacity() * sizeof(std::string_view);
   for (const auto& text : texts) bytes += text.capacity();
   for (const auto& rows : arrays) bytes += rows.capacity() * sizeof(Member);
@@ -391,6 +510,27 @@ Result<TarGrouping> ParseGrouping(const TarOptions& options) {
   };
   TarGrouping grouping;
   ASSIGN_OR_RETURN(grouping.images, ParseImageExtensions(options.image));
+  for (std::string& image : grouping.images) {
+    const bool is_numbered = image.starts_with("*.");
+    if (is_numbered) image.erase(0, 2);
+    if (image.empty() || image.find('*') != std::string::npos) {
+      return refused("image is '" + Printable(options.image) + "', with an extension that has '*'",
+                     "Begin each extension with \"*.\", as \"*.jpg;*.png\", or none");
+    }
+    if (&image != grouping.images.data() && is_numbered != grouping.varies) {
+      return refused("image is '" + Printable(options.image) +
+                         "', which has extensions with \"*.\" and others without",
+                     "Begin each with \"*.\", for any number of images of a sample, or none");
+    }
+    grouping.varies = is_numbered;
+  }
+  // The error of a column that comes with one image of a sample.
+  const auto needs_one_image = [&](const std::string& name, const char* values) {
+    return refused("the column '" + Printable(name) + "' has " + values +
+                       ", and samples have any number of images (image=\"" +
+                       Printable(options.image) + "\")",
+                   "Leave the column out, or give extensions without \"*.\"");
+  };
   grouping.labels = !options.label.empty();
   if (grouping.labels && ParseExtension(options.label) != kTarLabel) {
     return refused("label is '" + Printable(options.label) +
@@ -411,6 +551,9 @@ Result<TarGrouping> ParseGrouping(const TarOptions& options) {
                      "columns={\"caption\": \".txt\"}");
     }
     auto& extensions = IsArrayExtension(*extension) ? grouping.arrays : grouping.texts;
+    if (grouping.varies && &extensions == &grouping.arrays) {
+      return needs_one_image(name, "arrays");
+    }
     TRY(CheckIsOther(*extension, extensions));
     extensions.push_back(*std::move(extension));
   }
@@ -419,6 +562,9 @@ Result<TarGrouping> ParseGrouping(const TarOptions& options) {
     const std::string& name = column.field.name;
     if (!names.insert(name).second) {
       return refused("two columns have the name '" + Printable(name) + "'");
+    }
+    if (grouping.varies) {
+      return needs_one_image(name, column.is_mask() ? "masks" : "values of objects");
     }
     if (column.is_of_objects()) {
       TRY(AddObjects(column, grouping));
@@ -457,6 +603,8 @@ Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::
     all.example_offset = more.example_offset;
     all.example_shard = more.example_shard;
   }
+  for (const uint64_t end : more.ends) all.ends.push_back(all.images.size() + end);
+  all.shards.insert(all.shards.end(), more.shards.begin(), more.shards.end());
   all.images.insert(all.images.end(), more.images.begin(), more.images.end());
   for (size_t i = 0; i < more.keys.size(); ++i) all.keys.Add(more.keys[i]);
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());

@@ -19,9 +19,10 @@ namespace stoker {
 
 // The rules by which members form samples. Extensions are in lower case.
 struct TarGrouping {
-  std::vector<std::string> images;    // extensions of images, the preferred one first
-  bool labels = true;                 // whether .cls members are labels
-  std::vector<std::string> texts{};   // extensions of columns, as in TarMembers::texts
+  std::vector<std::string> images;   // extensions of images, the preferred one first
+  bool varies = false;               // samples have any number of images; `images` are without "*."
+  bool labels = true;                // whether .cls members are labels
+  std::vector<std::string> texts{};  // extensions of columns, as in TarMembers::texts
   std::vector<std::string> arrays{};  // extensions of columns whose members are .npy files
   std::vector<std::string> masks{};   // extensions of masks
 
@@ -35,7 +36,8 @@ struct TarGrouping {
 };
 
 // The samples of one shard, or of several in their order. Each takes 24 bytes plus its key, 8 for a
-// label, 16 plus the text for each column of texts, and 16 for each mask and column of arrays.
+// label, 16 plus the text for each column of texts, and 16 for each mask and column of arrays. If
+// the number of images varies, each takes 20 bytes plus its key, and 16 for each image.
 struct TarSamples {
   struct Member {         // an image, a mask, or an array
     uint64_t offset = 0;  // in its shard
@@ -44,13 +46,16 @@ struct TarSamples {
   };
 
   std::vector<Member> images;
+  // If the number of images varies: ImageNumbers::ends, and each sample's shard.
+  std::vector<uint64_t> ends;
+  std::vector<uint32_t> shards;
   PathTable keys;
   std::vector<int64_t> labels;                         // empty if samples have none
   std::vector<std::vector<std::string_view>> columns;  // rows, by column; views of `texts`
   std::vector<std::vector<char>> texts;                // of the shards
   std::vector<std::vector<Member>> arrays;             // by column; each in its image's shard
   std::vector<std::vector<Member>> masks;              // by mask, likewise
-  SkippedFiles skipped;                                // samples without an image
+  SkippedFiles skipped;  // samples without an image; images by "*.webp"
 
   // Whether samples have labels, and one sample that shows it; nullopt means there is no sample
   // yet.
@@ -86,10 +91,17 @@ bool IsTextExtension(std::string_view extension);
 // that the sample has; a sample with none of them is skipped and counted. Precondition: `all` has
 // the texts of the grouping.
 //
+// If the number of images varies, they are all members with a number and one of these extensions,
+// "7.12.jpg", in the order of their numbers, or the one member with an extension alone, "7.jpg". A
+// sample without them is skipped, unless it has a member of a column. Other images are counted:
+// those with a number, and with an extension of kTarImages; in samples without images all of them.
+//
 // InvalidArgument names the shard, the offset and the key or member: an extension that occurs twice
 // in a sample, a label that is not an integer, a sample with a label (.cls) next to one without, a
 // sample without a column's or mask's member, a text that is not UTF-8, an image or array of 4 GiB
-// or more.
+// or more. If the number of images varies, also two images with one number, one without a number
+// next to others, a number of 2^32 or more, more than kMostPieces images, and a sample with members
+// apart from each other.
 Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard);
 

@@ -615,6 +615,11 @@ def tar(
             machine, sorted; `one::other` is two patterns; and a backslash escapes the next character.
         image: extensions of images, the preferred one first; None: "jpg;jpeg;png;webp". An extension is all
             after the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
+            If all begin with "*.", samples have any number of images, for a `stoker.processor`:
+            `image="*.jpg;*.png"` takes `17.0.jpg`, `17.1.png`, … in the order of their numbers, with or
+            without gaps, or `17.jpg` alone. A sample without images needs a member of a column, such as
+            `17.txt`. An image with a number or a usual extension that is not taken counts in `skipped`, as
+            `*.webp`. No extension is preferred, and there are no arrays, masks and values of objects.
         label: ".cls"; None means samples have no labels, regardless of their .cls members.
         columns: extensions by name. The contents of each sample's member with the extension are a column of
             the batch, after the labels: an array for .npy; a list of str, from UTF-8, for those that
@@ -644,7 +649,8 @@ def tar(
         InvalidArgumentError: no image in any archive, labels or columns of some samples only, labels that
             are not integers, text that is not UTF-8, JSON without the columns' objects, boxes that are
             reversed or coordinates that are not finite, two members with the same name, a link instead of a
-            file, a wrong pattern (a ValueError).
+            file, a wrong pattern; with "*.", two images of a sample with one number, more than 1,024 images,
+            a number of 2^32 or more, members of a sample that lie apart (a ValueError).
         ResourceExhaustedError: the columns take too much memory (a MemoryError).
         DataLossError: an archive, or the first sample's array, is cut off or damaged; `file` and `offset` say
             where.

@@ -65,6 +65,34 @@ void VisitMembers(const TarMembers& all, const FileStamp& stamp, const std::stri
   }
 }
 
+// Samples of any number of images.
+void VisitNumbered(const TarMembers& all, const FileStamp& stamp, const std::string& path) {
+  TarOptions options{.image = "*.jpg;*.png", .label = ""};
+  if (!all.texts.empty()) options.columns = {{"text", kTexts[0]}, {"json", kTexts[1]}};
+  const Result<TarSamples> samples = GroupMembers(all, ParseGrouping(options).value(), path, 0);
+  if (!samples.ok()) {
+    Require(samples.error().file == path && samples.error().offset.has_value(),
+            "errors name archive and offset");
+    return;
+  }
+  Require(samples->ends.size() == samples->keys.size() &&
+              samples->shards.size() == samples->keys.size(),
+          "each sample has its images and its shard");
+  uint64_t begin = 0;
+  for (const uint64_t end : samples->ends) {
+    Require(begin <= end && end - begin <= kMostPieces, "the number of images is bounded");
+    begin = end;
+  }
+  Require(begin == samples->images.size(), "each image belongs to a sample");
+  for (const TarSamples::Member& image : samples->images) {
+    Require(image.offset <= stamp.bytes && image.length <= stamp.bytes - image.offset,
+            "images lie in the archive");
+  }
+  for (const auto& rows : samples->columns) {
+    Require(rows.size() == samples->keys.size(), "a text of each sample");
+  }
+}
+
 // An index file of the texts of two members, regardless of its content.
 void VisitTexts(std::span<const uint8_t> bytes) {
   constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
@@ -86,7 +114,10 @@ void OpenFuzzedTar(std::span<const uint8_t> bytes) {
     std::vector<uint8_t> file(bytes.begin(), bytes.end());
     (void)SignShardIndex(file, kStamp);
     const std::optional<TarMembers> members = UnpackTarIndex(file, kStamp);
-    if (members) VisitMembers(*members, kStamp, "archive");
+    if (members) {
+      VisitMembers(*members, kStamp, "archive");
+      VisitNumbered(*members, kStamp, "archive");
+    }
     return;
   }
   static FuzzedFile fuzzed("tar");
@@ -95,6 +126,7 @@ void OpenFuzzedTar(std::span<const uint8_t> bytes) {
   const Result<TarMembers> members = ReadTarMembers(InputFile::Open(path).value(), stamp, kTexts);
   if (members.ok()) {
     VisitMembers(*members, stamp, path);
+    VisitNumbered(*members, stamp, path);
   } else {
     Require(members.error().file == path, "errors name the archive");
   }

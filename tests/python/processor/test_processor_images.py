@@ -1,11 +1,13 @@
 """Samples of any number of images as rows of a processor: sources of lists, batches, states, faults."""
 
+import io
 import itertools
 import json
 import os
 import pathlib
 import pickle
 import shutil
+import tarfile
 
 import numpy as np
 import processor_golden
@@ -418,3 +420,61 @@ def test_manifests_of_lists(lists, tmp_path):
     whole = [bytes_of(batch) for batch in make(lists)[0]]
     assert [bytes_of(batch) for batch in loader] == whole
     assert [bytes_of(batch) for batch in pickle.loads(pickle.dumps(loader))] == whole
+
+
+def write_shard(path, members):
+    with tarfile.open(path, "w") as archive:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+
+
+def test_archives_with_numbered_images(lists, tmp_path):
+    """7.0.png, 7.1.png, … of a sample, in the order of their numbers; one without images has its text."""
+    half = len(lists) // 2
+    for shard, (begin, end) in enumerate(((0, half), (half, len(lists)))):
+        members = []
+        for i in range(begin, end):
+            images = [(f"{i}.{n}.png", pathlib.Path(path).read_bytes()) for n, path in enumerate(lists[i])]
+            rest = [(f"{i}.txt", b"%d images" % len(images)), (f"{i}.cls", b"%d" % i), (f"{i}.left.png", b"")]
+            members += [*reversed(images), *rest]
+        write_shard(tmp_path / f"{shard}.tar", members)
+    with pytest.warns(stoker.SkippedFilesWarning, match=r"'\d+\.left\.png', whose extension"):
+        source = stoker.tar(str(tmp_path / "{0..1}.tar"), image="*.jpg;*.png", columns={"text": ".txt"})
+    assert source._native.image_counts.tolist() == COUNTS
+    assert source.skipped == {"*.png": COUNTS.count(0)}  # left.png, where there is no other image
+    options = {"batch_size": 4, "shuffle": True, "seed": 5, "sample_ids": True}
+    whole = [bytes_of(batch) for batch in make(lists)[0]]
+    for made in (source, stoker.sized(source), pickle.loads(pickle.dumps(stoker.sized(source)))):
+        loader = stoker.Loader(made, [stoker.processor(QWEN)], **options)
+        assert [bytes_of(batch) for batch in loader] == whole
+    batches = list(stoker.Loader(stoker.sized(source), [stoker.processor(QWEN)], batch_tokens=5500))
+    assert sorted(itertools.chain(*(batch.label for batch in batches))) == list(range(len(lists)))
+    with pytest.raises(stoker.UnimplementedError, match="a processor takes them"):
+        stoker.Loader(source, [stoker.Resize(8)], batch_size=1)
+    moved = [("a.0.png", b"1"), ("a.txt", b"x"), ("b.txt", b"x"), ("b.1.png", b"2")]
+    write_shard(tmp_path / "one.tar", moved)
+    text = {"columns": {"text": ".txt"}, "label": None}
+    one = stoker.tar(tmp_path / "one.tar", image="*.png", **text)
+    write_shard(
+        tmp_path / "one.tar", [("a.0.png", b"1"), ("a.1.png", b"2"), ("a.txt", b"x"), ("b.txt", b"x")]
+    )
+    other = stoker.tar(tmp_path / "one.tar", image="*.png", **text)
+    assert other._native.fingerprint != one._native.fingerprint
+    write_shard(tmp_path / "one.tar", [("a.0.png", b"1"), ("a.1.webp", b"2"), ("README.md", b"")])
+    with pytest.warns(stoker.SkippedFilesWarning, match=r"1 image is left out of its sample.*\*\.webp 1"):
+        assert stoker.tar(tmp_path / "one.tar", image="*.png").skipped == {"*.webp": 1, ".md": 1}
+    for members, more, words in (
+        ([("a.0.png", b"1"), ("a.0.jpg", b"1")], {}, "has the images 'a.0.png' and 'a.0.jpg'"),
+        ([("a.0.png", b"1"), ("b.0.png", b"1"), ("b.cls", b"1")], {}, "'b' has a label"),
+        ([("a.0.png", b"1")], {"image": "*.png;jpg"}, "and others without"),
+        ([("a.0.png", b"1")], {"columns": {"x": ".npy"}}, "'x' has arrays"),
+        ([("a.webp", b"1")], {}, "no sample in 1 archive has an image .*they have .*webp 1"),
+        ([("a.0.png", b"1"), ("b.0.png", b"1"), ("a.1.png", b"1")], {}, "'a' lie apart"),
+        ([("a.0.png", b"1")], {"image": "*."}, "an extension that has"),
+        ([(f"a.{i}.png", b"1") for i in range(1025)], {}, "more than 1024 images"),
+    ):
+        write_shard(tmp_path / "bad.tar", members)
+        with pytest.raises(ValueError, match=words):
+            stoker.tar(tmp_path / "bad.tar", **{"image": "*.jpg;*.png", **more})
