@@ -10,21 +10,11 @@ import numpy as np
 import processor_golden
 import pytest
 import stoker
-from processor_rows import COUNT, bytes_of, copied, index, make_folders, write
+from processor_rows import COUNT, bytes_of, index, write
 
 CONFIGS = processor_golden.CONFIGS
 QWEN, NAFLEX, CLIP = CONFIGS["qwen2-vl"], CONFIGS["siglip2"], CONFIGS["clip"]
 VARYING = ("siglip2", "qwen2-vl", "qwen3-vl", "llava-next", "llava-onevision", "internvl")
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return make_folders(tmp_path_factory.mktemp("padding"))
-
-
-@pytest.fixture
-def indexed(folders, tmp_path):
-    return copied(folders, tmp_path)
 
 
 def make(folder, config=QWEN, of=(), before=(), **options):

@@ -14,20 +14,10 @@ import numpy as np
 import processor_golden
 import pytest
 import stoker
-from processor_rows import COUNT, bytes_of, copied, index, make_folders, write
+from processor_rows import COUNT, bytes_of, index, write
 from stoker import _pixels
 
 QWEN, CLIP, NAFLEX = (processor_golden.CONFIGS[name] for name in ("qwen2-vl", "clip", "siglip2"))
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return make_folders(tmp_path_factory.mktemp("rows"))
-
-
-@pytest.fixture
-def indexed(folders, tmp_path):
-    return copied(folders, tmp_path)
 
 
 def make(folder, config=QWEN, before=(), of=(), **options):
