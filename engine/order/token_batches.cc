@@ -132,8 +132,8 @@ bool TokenBatches::PackBySize(const TokenBatchOptions& options, std::span<const 
       if (rows == most) {
         if (rows != 0) EndBatch();
         rows = 0;
-        most = std::min(options.most_rows, options.budget / std::max(tops[c], 1u));
-        if (tops[c] == 0) most = options.most_rows;
+        most = options.most_rows;
+        if (tops[c] != 0) most = std::min(most, options.budget / tops[c]);
       }
       slots_.push_back(member);
       ++rows;

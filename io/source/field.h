@@ -60,8 +60,8 @@ struct Field {
   // whose shape begins with this number. They have one size, and get the same draw. 0 means one
   // image, and a row without this dimension.
   uint32_t count = 0;
-  // Of a kImage: whether samples have any number of images of it, up to `count`: their sizes
-  // differ, and rows, which a processor makes (engine/arrays/processor.h), follow each other.
+  // kImage only: samples have any number of images of it, up to `count`. Their sizes differ, and a
+  // processor (engine/arrays/processor.h) makes their rows, which follow each other.
   bool varies = false;
 
   // Whether samples have an encoded image of it, or several.

@@ -39,8 +39,8 @@ struct Looked {
   }
 };
 
-// Writes whole pieces of `lanes` values with `piece(first)`, of which the last overlaps the one
-// before it. Precondition: count >= lanes.
+// Writes whole pieces of `lanes` values with `piece(first)`; the last one overlaps the one before
+// it. Precondition: count >= lanes.
 template <class Piece>
 HWY_INLINE void InPieces(int count, int lanes, const Piece& piece) {
   for (int i = 0; i + lanes < count; i += lanes) piece(i);
@@ -96,9 +96,8 @@ struct Computed {
       const auto value = hn::ConvertTo(d, hn::PromoteTo(hn::RebindToSigned<Floats>(), bytes));
       const auto centred = hn::Sub(value, hn::LoadU(d, mean + i % 3));
       const auto result = Type::Of(hn::Div(centred, hn::LoadU(d, deviation + i % 3)));
-      uint8_t* const at = to + static_cast<size_t>(i) * sizeof(T);
-      hn::StoreU(hn::BitCast(hn::Repartition<uint8_t, hn::DFromV<decltype(result)>>(), result),
-                 hn::Repartition<uint8_t, hn::DFromV<decltype(result)>>(), at);
+      const hn::Repartition<uint8_t, hn::DFromV<decltype(result)>> out;
+      hn::StoreU(hn::BitCast(out, result), out, to + static_cast<size_t>(i) * sizeof(T));
     });
   }
 };

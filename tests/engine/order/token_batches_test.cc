@@ -34,7 +34,8 @@ Batches BatchesOf(const TokenBatches& table, uint64_t epoch) {
   return all;
 }
 
-// What counts against the budget: the sum, or of padded batches rows × the largest.
+// Returns the tokens of a batch that count against the budget: their sum, or in a padded batch the
+// number of rows × the largest.
 uint64_t Sum(const std::vector<uint32_t>& tokens, const std::vector<uint64_t>& batch, bool padded) {
   uint64_t sum = 0, longest = 0;
   for (const uint64_t sample : batch) {
@@ -255,7 +256,7 @@ TEST(TokenBatches, PaddedMixWithinClasses) {
   EXPECT_LT(again, all / 10);
 }
 
-// Where the largest sample is the reason, four times its size is; otherwise there is no number.
+// A budget of four times the largest sample is advised only if it fills batches.
 TEST(TokenBatches, KnowWhichBudgetFillsThem) {
   const auto fuller = [](const std::vector<uint32_t>& tokens, uint32_t budget, bool padded) {
     return TokenBatches({tokens, budget, 1 << 20, 1, true, padded}).fuller_budget();
