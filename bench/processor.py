@@ -6,7 +6,9 @@
 The photographs of a folder are cropped to squares, resized to --side and stored as JPEGs; with --page they
 are PNGs of 1,275 x 1,650 pixels instead, black text on white. Each processor gets their bytes in memory, one
 image a call; stoker's also as `stoker pack` packs them. transformers' begin with Pillow's decoding, and also
-run without it. kornia-rs, if it is installed, decodes and resizes to the same size, and makes no rows.
+run without it. SGLang's, compiled from Rust, makes Qwen2-VL's rows from bytes, if SGLang is installed
+(`pip install --no-deps sglang` is enough). kornia-rs, if it is installed, decodes and resizes to the same
+size, and makes no rows.
 Printed: milliseconds of CPU time for an image, and the time as a multiple of stoker's float32, of the same
 round: median (least - most).
 
@@ -17,7 +19,10 @@ of the process so far.
 """
 
 import argparse
+import functools
+import importlib.util
 import io
+import json
 import os
 import pathlib
 import resource
@@ -122,6 +127,35 @@ def of_kornia(processor):
     return process
 
 
+def of_sglang(config):
+    """Returns the processor of SGLang's server, from bytes to rows; a LookupError says why there is none."""
+    package = importlib.util.find_spec("sglang")
+    if config["image_processor_type"] != "Qwen2VLImageProcessor" or package is None:
+        raise LookupError("not for this model" if package else "not installed")
+    # `import sglang` would need all that it depends on.
+    folder = pathlib.Path(package.submodule_search_locations[0], "srt/rust_extensions")
+    compiled = next(folder.glob("_multimodal*.so"), None)
+    if compiled is None:
+        raise LookupError(f"{folder} has no _multimodal*.so")
+    found = importlib.util.spec_from_file_location("_multimodal", compiled)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    spec = {
+        "family": "qwen_vl",
+        "feature_shm": False,
+        "image_token_id": 0,
+        "patch_size": 14,
+        "merge_size": 2,
+        "temporal_patch_size": 2,
+        "min_pixels": 3136,
+        "max_pixels": config["max_pixels"],
+        "image_mean": [0.48145466, 0.4578275, 0.40821073],
+        "image_std": [0.26862954, 0.26130258, 0.27577711],
+        "resample": "aten_u8",
+    }
+    return functools.partial(module.qwen_vl.preprocess, spec_json=json.dumps(spec))
+
+
 def made(config, files):
     """Returns (function, its inputs) by name."""
     import stoker
@@ -139,6 +173,10 @@ def made(config, files):
             runs[f"transformers, {backend}, decoded"] = (process, decoded)
     except ImportError as error:
         print(f"transformers: left out: {error}")
+    try:
+        runs["SGLang"] = (of_sglang(config), files)
+    except LookupError as error:
+        print(f"SGLang: left out: {error}")
     return runs
 
 
@@ -226,7 +264,7 @@ def main():
             in_turns(config, files, args.rounds)
             continue
         runs = made(config, files)
-        for name in ("stoker", "transformers, torchvision"):
+        for name in ("stoker", "SGLang", "transformers, torchvision"):
             if name not in runs:
                 continue
             for threads in (int(number) for number in args.threads.split(",")):
