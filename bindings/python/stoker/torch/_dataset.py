@@ -116,7 +116,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     def _images(self, number: int) -> list[torch.Tensor]:
         """Returns the image, its size if it is padded, and its further views."""
-        if self._source._native.counts != [0]:
+        if self._source._native.counts not in ([], [0]):
             raise UnimplementedError(
                 f"single samples of {self._source!r} are not made, which have several images each",
                 advice="Iterate over the DataLoader, which makes batches of images and masks",
