@@ -50,6 +50,13 @@ SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdLis
   parts_.front().end = first()->size();
   parts_.front().file_end = first()->files();
   max_objects_ = MostObjects();
+  if (!first()->varies()) return;
+  fields_.assign(first()->fields().begin(), first()->fields().end());
+  fields_[0].count = 0;
+  for (uint64_t i = 0; i < ids_->size(); ++i) {
+    const auto images = static_cast<uint32_t>(first()->PiecesOf((*ids_)[i]));
+    fields_[0].count = std::max(fields_[0].count, images);
+  }
 }
 
 SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, ImageNumbers numbers,
