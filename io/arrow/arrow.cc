@@ -54,7 +54,7 @@ Result<ArrowShard> ReadArrowFile(const std::string& path, uint32_t number,
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, batches.Next(batch));
     if (!more) break;
-    TRY(AddBatch(file, number, batch, shard.table.images.size(), shard.columns, shard.table));
+    TRY(AddBatch(file, number, batch, shard.table.rows(), shard.columns, shard.table));
   }
   ASSIGN_OR_RETURN(const FileStamp after, file.Stamp());
   if (!stamp.is_written(after)) return shard;
@@ -79,6 +79,11 @@ Status CheckAlike(const ArrowColumns& first, const ArrowColumns& other, const st
                   ", unlike those");
   }
   if (first.class_names != other.class_names) return differ("the class names differ from those");
+  if (first.columns[0].is_list() != other.columns[0].is_list()) {
+    return differ(std::string("rows have ") +
+                  (other.columns[0].is_list() ? "lists of images" : "one image") +
+                  ", unlike those");
+  }
   for (size_t i = 1; i < first.columns.size(); ++i) {
     const ArrowColumn& a = first.columns[i];
     const ArrowColumn& b = other.columns[i];
@@ -109,7 +114,7 @@ Result<ArrowRows> ReadArrowFiles(const std::vector<std::string>& paths,
     all.table.Append(std::exchange(shards[i].table, {}));
   }
   all.table.images.ShrinkToFit();
-  if (all.table.images.size() != 0) {
+  if (all.table.rows() != 0) {
     return ArrowRows{std::move(all), ObjectVersions::Of(paths, versions, cache)};
   }
   return Error{.code = Code::kInvalidArgument,
@@ -181,8 +186,11 @@ Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
   ASSIGN_OR_RETURN(ArrowRows rows, ReadArrowFiles(paths, options));
   ArrowShard& all = rows.all;
   const auto values = std::make_shared<std::vector<ArrowValues>>(std::move(all.table.columns));
+  const uint64_t samples = all.table.rows();
+  all.table.ends.shrink_to_fit();
   RangeSourceParts parts{.paths = PathTable(paths),
                          .images = std::move(all.table.images),
+                         .numbers = ImageNumbers(std::move(all.table.ends)),
                          .has_label = all.columns.has_label,
                          .class_names = std::move(all.columns.class_names),
                          .described = "arrow(" + pattern + ")",
@@ -195,9 +203,8 @@ Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
     column.texts.ShrinkToFit();
     parts.column_bytes += column.numbers.capacity() + column.texts.memory_bytes();
   }
-  ASSIGN_OR_RETURN(
-      parts.columns,
-      MemoryColumns::Make(ViewColumns(all.columns, *values, parts.images.size()), values));
+  ASSIGN_OR_RETURN(parts.columns,
+                   MemoryColumns::Make(ViewColumns(all.columns, *values, samples), values));
   return MakeRangeSource(std::move(parts));
 }
 

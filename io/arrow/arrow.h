@@ -14,7 +14,7 @@ namespace stoker {
 
 struct ArrowOptions {
   // The column of encoded images: binary or large_binary, or a struct with such a field `bytes`,
-  // like Hugging Face's Image.
+  // like Hugging Face's Image; or a list of one of these, for samples of any number of images.
   std::string image = "image";
   // The column of labels: integers or text; nullopt means "label", if there is one; empty means
   // none.
@@ -38,6 +38,10 @@ struct ArrowOptions {
 // ClassLabel, if the files have them, and each label must have a name: -1, which datasets writes
 // for an unknown label, is refused.
 //
+// If rows are lists of images (list, large_list, fixed_size_list), samples have any number of them,
+// at most kMostPieces (Field::varies). A null list has none; a null image is a range without bytes,
+// as in a column of images. A sample without images has the path "".
+//
 // An image's bytes lie unchanged in the file, so a sample is a byte range of it, and any row of any
 // file may be the next one of a shuffled epoch. This call reads, by `threads` in parallel, the
 // files' metadata, the position of each image, and the other columns, which stay in memory.
@@ -46,13 +50,15 @@ struct ArrowOptions {
 // uncompressed. A file that changes afterwards is not indexed again, so its samples are then wrong
 // bytes.
 //
-// Memory: 4 bytes a sample, 24 for each record batch, 8 for a label, and the columns.
+// Memory: 4 bytes an image, 24 for each record batch, 8 for a list and for a label, and the
+// columns.
 //
 // Errors, with the file and the offset of the record batch: InvalidArgument (no rows; a column that
-// does not exist, with those that do; a column of an unsupported type; a null, or a label above
-// 2^63 - 1, with its row; files whose columns differ; the pattern's errors), NotFound,
-// PermissionDenied, DataLoss (cut off, damaged, not an Arrow file; a label without a class name),
-// Unimplemented (compressed, with what to do; big-endian; written by a version before 0.15).
+// does not exist, with those that do; a column of an unsupported type; a null, a label above
+// 2^63 - 1 or too many images, with the row; files whose columns differ; the pattern's errors),
+// NotFound, PermissionDenied, DataLoss (cut off, damaged, not an Arrow file; a label without a
+// class name), Unimplemented (compressed, with what to do; big-endian; written by a version before
+// 0.15).
 Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
                                                   const ArrowOptions& options = {});
 

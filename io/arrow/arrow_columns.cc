@@ -54,7 +54,7 @@ std::string AdviceWithout(const std::string& name) {
 Error BadColumn(const ArrowColumn& column, const std::string& cause) {
   return {.code = Code::kInvalidArgument,
           .cause = "column '" + Printable(column.in_file) + "' is " +
-                   Shown(DescribeType(column.field)) + cause,
+                   Shown(DescribeType(column.is_list() ? column.list : column.field)) + cause,
           .advice = AdviceFor(column.field)};
 }
 
@@ -116,13 +116,31 @@ Status EnterStruct(bool has_union_validity, ArrowColumn& column) {
   return BadColumn(column, ", in which there are no bytes");
 }
 
+// Replaces a list of images by its images.
+Status EnterList(ArrowColumn& column) {
+  const ArrowType type = column.field.type;
+  const bool is_fixed = type == ArrowType::kFixedSizeList;
+  if (!is_fixed && type != ArrowType::kList && type != ArrowType::kLargeList) return {};
+  if (column.field.is_dictionary || column.field.children.size() != 1) return {};
+  if (is_fixed && column.field.width < 1) return BadColumn(column, ", a list without elements");
+  column.list = column.field;
+  column.list_position = column.position;
+  ++column.position.nodes;
+  column.position.buffers += is_fixed ? 1 : 2;
+  column.field = column.list.children[0];
+  return {};
+}
+
 Result<ArrowColumn> ImageColumn(const ArrowBatches& file, const std::string& name) {
   ASSIGN_OR_RETURN(ArrowColumn column, FindColumn(file, name, "image"));
+  TRY(EnterList(column));
   if (column.field.type == ArrowType::kStruct) {
     TRY(EnterStruct(file.has_union_validity(), column));
   }
   if (IsBinary(column.field.type) && !column.field.is_dictionary) return column;
-  return BadColumn(column, "; encoded images are binary, large_binary, or Hugging Face's Image");
+  return BadColumn(column,
+                   "; encoded images are binary, large_binary, Hugging Face's Image, or lists of "
+                   "one of these");
 }
 
 // Replaces a fixed-size list by its elements, and sets the shape of a row.

@@ -16,13 +16,18 @@ namespace stoker {
 struct ArrowColumn {
   std::string name;          // in a batch
   std::string in_file;       // in the file, for messages
-  ArrowField field{};        // the field of encoded bytes if the image is a struct
+  ArrowField field{};        // the field of encoded bytes if the image is a struct or a list
   ArrowPosition position{};  // the position of that field in a record batch
   // The structs that contain the field: the position of each one's node and validity buffer.
   std::vector<ArrowPosition> around{};
+  // If rows are lists of images: the list, which contains all of these. kNone: a row is one image.
+  ArrowField list{};
+  ArrowPosition list_position{};
   // The type of a row; without meaning for the image.
   DType dtype{};
   std::vector<int64_t> row_shape{};  // at most 2^32 elements, so products with rows do not wrap
+
+  bool is_list() const { return list.type != ArrowType::kNone; }
 };
 
 struct ArrowColumns {

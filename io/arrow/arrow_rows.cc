@@ -1,9 +1,9 @@
 #include "io/arrow/arrow_rows.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "core/result/try.h"
 #include "core/result/utf8.h"
 #include "io/source/field.h"
+#include "io/source/source.h"
 
 namespace stoker {
 
@@ -22,22 +23,36 @@ class BatchReader {
   BatchReader(const InputFile& file, const ArrowBatch& batch, uint64_t first_row)
       : file_(file), batch_(batch), first_row_(first_row) {}
 
-  // A null image is a range without bytes, which fails when its turn comes.
-  Status Images(const ArrowColumn& column, uint32_t number, RangeTable& images) {
-    TRY(ReadOffsets(column));  // first: they bound the number of rows by the file's size
-    ASSIGN_OR_RETURN(const std::vector<bool> missing, MissingImages(column));
-    const auto begin_at = [&](uint64_t row) {
-      images.BeginRun(number, static_cast<uint64_t>(BufferOf(column, 2).offset + offsets_[row]));
-    };
-    begin_at(0);
+  // A null image is a range without bytes, which fails when its turn comes; a null list has no
+  // images.
+  Status Images(const ArrowColumn& column, uint32_t number, ArrowTable& table) {
+    const ArrowPosition& first = column.around.empty() ? column.position : column.around.front();
+    const uint64_t images =
+        column.is_list() ? static_cast<uint64_t>(batch_.nodes[first.nodes].rows) : batch_.rows;
+    TRY(ReadOffsets(column, images));  // first: they bound the number of images by the file's size
+    ASSIGN_OR_RETURN(const std::vector<bool> empty, ReadLists(column, images));
+    ASSIGN_OR_RETURN(const std::vector<Stored> stored, StoredImages(column, images));
+    uint64_t next = kNone;  // the image that continues the run
     for (uint64_t row = 0; row < batch_.rows; ++row) {
-      const auto length = static_cast<uint64_t>(offsets_[row + 1] - offsets_[row]);
-      if (length > std::numeric_limits<uint32_t>::max()) {
-        return Refuse(Code::kInvalidArgument,
-                      InRow(column, row) + " has " + std::to_string(length) + " bytes");
+      const uint64_t begin = column.is_list() ? lists_[row] : row;
+      const uint64_t end = !column.is_list() ? row + 1 : empty[row] ? begin : lists_[row + 1];
+      if (end - begin > kMostPieces) return TooMany(column, row, end - begin);
+      for (uint64_t i = begin; i < end; ++i) {
+        const uint64_t length = offsets_[i + 1] - offsets_[i];
+        if (stored[i] == Stored::kPath) return OnlyPath(column, i);
+        if (length > std::numeric_limits<uint32_t>::max()) {
+          return Refuse(Code::kInvalidArgument,
+                        InImage(column, i) + " has " + std::to_string(length) + " bytes");
+        }
+        if (next != i) {
+          table.images.BeginRun(number,
+                                static_cast<uint64_t>(BufferOf(column, 2).offset) + offsets_[i]);
+        }
+        table.images.Add(stored[i] == Stored::kBytes ? length : 0);
+        next = i + 1;
+        if (stored[i] != Stored::kBytes && length != 0) next = kNone;
       }
-      images.Add(missing[row] ? 0 : length);
-      if (missing[row] && length != 0) begin_at(row + 1);
+      if (column.is_list()) table.ends.push_back(table.images.size());
     }
     return {};
   }
@@ -69,6 +84,10 @@ class BatchReader {
   }
 
  private:
+  static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+
+  enum class Stored : uint8_t { kBytes, kNull, kPath };  // what there is of an image
+
   Error Refuse(Code code, const std::string& cause, std::string advice = "") const {
     return {.code = code,
             .cause = cause,
@@ -85,6 +104,14 @@ class BatchReader {
   std::string InRow(const ArrowColumn& column, uint64_t row) const {
     return "row " + std::to_string(first_row_ + row) + " of column '" + Printable(column.in_file) +
            "'";
+  }
+
+  // `image`: its number in the batch.
+  std::string InImage(const ArrowColumn& column, uint64_t image) const {
+    if (!column.is_list()) return InRow(column, image);
+    const auto row =
+        static_cast<size_t>(std::ranges::upper_bound(lists_, image) - lists_.begin()) - 1;
+    return "image " + std::to_string(image - lists_[row]) + " of " + InRow(column, row);
   }
 
   // Returns the `i`-th buffer of a field, whose first buffer is its validity.
@@ -110,21 +137,44 @@ class BatchReader {
     return elements <= static_cast<uint64_t>(buffer.length) / bytes;
   }
 
-  // Finds the rows whose image is null. Refuses those that are a path without bytes.
-  Result<std::vector<bool>> MissingImages(const ArrowColumn& column) {
-    std::vector<bool> missing(batch_.rows);
+  Result<std::vector<Stored>> StoredImages(const ArrowColumn& column, uint64_t images) {
+    std::vector<Stored> stored(images, Stored::kBytes);
     for (const ArrowPosition& position : column.around) {
-      TRY(ForEachNull(column, position, 1, [&](uint64_t row) -> Status {
-        missing[row] = true;
+      TRY(ForEachNull(column, position, images, 1, [&](uint64_t image) -> Status {
+        stored[image] = Stored::kNull;
         return {};
       }));
     }
-    TRY(ForEachNull(column, column.position, 1, [&](uint64_t row) -> Status {
-      if (!column.around.empty() && !missing[row]) return OnlyPath(column, row);
-      missing[row] = true;
+    TRY(ForEachNull(column, column.position, images, 1, [&](uint64_t image) -> Status {
+      const bool has_path = !column.around.empty() && stored[image] == Stored::kBytes;
+      stored[image] = has_path ? Stored::kPath : Stored::kNull;
       return {};
     }));
-    return missing;
+    return stored;
+  }
+
+  // Sets lists_ to where the images of rows begin, and the last ones end, if rows are lists.
+  // Returns the rows that are null. `images`: their number, which the file's size bounds.
+  Result<std::vector<bool>> ReadLists(const ArrowColumn& column, uint64_t images) {
+    std::vector<bool> nulls;
+    if (!column.is_list()) return nulls;
+    if (column.list.type == ArrowType::kFixedSizeList) {
+      const auto width = static_cast<uint64_t>(column.list.width);
+      if (images / width != batch_.rows || images % width != 0) {
+        return Damaged(column, "the number of images differs from that of its lists");
+      }
+      for (uint64_t row = 0; row <= batch_.rows; ++row) lists_.push_back(row * width);
+    } else {
+      const bool large = column.list.type == ArrowType::kLargeList;
+      TRY(ReadOffsets(column, BufferAt(column.list_position, 1), large, batch_.rows, images,
+                      lists_));
+    }
+    nulls.resize(batch_.rows);
+    TRY(ForEachNull(column, column.list_position, batch_.rows, 1, [&](uint64_t row) -> Status {
+      nulls[row] = true;
+      return {};
+    }));
+    return nulls;
   }
 
   // Refuses null rows, and lists with null elements.
@@ -138,18 +188,19 @@ class BatchReader {
   }
 
   Status CheckNulls(const ArrowColumn& column, const ArrowPosition& position, uint64_t per_row) {
-    return ForEachNull(column, position, per_row, [&](uint64_t row) -> Status {
+    return ForEachNull(column, position, batch_.rows, per_row, [&](uint64_t row) -> Status {
       return Refuse(Code::kInvalidArgument, InRow(column, row) + " is null");
     });
   }
 
-  // `per_row`: number of elements in a row, at least 1. Calls `take` with the row of each null.
+  // `rows`: those of the batch, or all images of lists. `per_row`: number of elements in a row, at
+  // least 1. Calls `take` with the row of each null.
   template <typename Take>
-  Status ForEachNull(const ArrowColumn& column, const ArrowPosition& position, uint64_t per_row,
-                     Take take) {
+  Status ForEachNull(const ArrowColumn& column, const ArrowPosition& position, uint64_t rows,
+                     uint64_t per_row, Take take) {
     const ArrowNode& node = batch_.nodes[position.nodes];
-    if (batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
-        static_cast<uint64_t>(node.rows) != batch_.rows * per_row) {
+    if (rows > std::numeric_limits<int64_t>::max() / per_row ||
+        static_cast<uint64_t>(node.rows) != rows * per_row) {
       return Damaged(column, "the number of rows differs from that of its record batch");
     }
     if (node.nulls == 0) return {};
@@ -166,9 +217,16 @@ class BatchReader {
     return {};
   }
 
-  Error OnlyPath(const ArrowColumn& column, uint64_t row) const {
+  Error TooMany(const ArrowColumn& column, uint64_t row, uint64_t images) const {
     return Refuse(Code::kInvalidArgument,
-                  InRow(column, row) + " has no bytes; the dataset stores only a path",
+                  InRow(column, row) + " has " + std::to_string(images) + " images; at most " +
+                      std::to_string(kMostPieces) + " are possible",
+                  "Make samples of fewer images");
+  }
+
+  Error OnlyPath(const ArrowColumn& column, uint64_t image) const {
+    return Refuse(Code::kInvalidArgument,
+                  InImage(column, image) + " has no bytes; the dataset stores only a path",
                   "Save the dataset by save_to_disk(), which puts the images into its files, or "
                   "open it in Python by stoker.from_hf");
   }
@@ -180,26 +238,37 @@ class BatchReader {
                   "Leave the labels out, if they are unknown: label=None");
   }
 
-  // Sets offsets_ to the offsets of a field's rows in its data, all of which lie in it.
-  Status ReadOffsets(const ArrowColumn& column) {
+  // Sets offsets_ to the offsets of a field's rows in its data. `rows`: those of the batch, or all
+  // images of lists.
+  Status ReadOffsets(const ArrowColumn& column, uint64_t rows) {
     const bool large =
         column.field.type == ArrowType::kLargeBinary || column.field.type == ArrowType::kLargeUtf8;
+    const auto most = static_cast<uint64_t>(BufferOf(column, 2).length);
+    return ReadOffsets(column, BufferOf(column, 1), large, rows, most, offsets_);
+  }
+
+  // Reads the offsets of rows in what they consist of, all of which lie in its `most` elements.
+  Status ReadOffsets(const ArrowColumn& column, const ArrowBuffer& from, bool large, uint64_t rows,
+                     uint64_t most, std::vector<uint64_t>& offsets) {
+    offsets.assign(1, 0);
+    if (rows == 0) return {};  // the buffer may be empty
     const size_t bytes = large ? sizeof(int64_t) : sizeof(int32_t);
-    const ArrowBuffer from = BufferOf(column, 1);
-    if (batch_.rows >= static_cast<uint64_t>(from.length) || !Has(from, batch_.rows + 1, bytes)) {
+    if (rows >= static_cast<uint64_t>(from.length) || !Has(from, rows + 1, bytes)) {
       return Damaged(column, "there are too few offsets");
     }
-    ASSIGN_OR_RETURN(const auto read,
-                     Read(static_cast<uint64_t>(from.offset), (batch_.rows + 1) * bytes));
-    offsets_.resize(batch_.rows + 1);
+    ASSIGN_OR_RETURN(const auto read, Read(static_cast<uint64_t>(from.offset), (rows + 1) * bytes));
+    offsets.resize(rows + 1);
     int64_t before = 0;
-    const int64_t most = BufferOf(column, 2).length;
-    for (size_t i = 0; i < offsets_.size(); ++i) {
-      offsets_[i] = large ? Load<int64_t>(read, i) : Load<int32_t>(read, i);
-      if (offsets_[i] < before || offsets_[i] > most) {
-        return Damaged(column, "the offset of row " + std::to_string(first_row_ + i) + " is wrong");
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      const int64_t offset = large ? Load<int64_t>(read, i) : Load<int32_t>(read, i);
+      if (offset < before || static_cast<uint64_t>(offset) > most) {
+        return Damaged(column, "the offset of " +
+                                   (column.is_list() ? "a list or an image"
+                                                     : "row " + std::to_string(first_row_ + i)) +
+                                   " is wrong");
       }
-      before = offsets_[i];
+      offsets[i] = static_cast<uint64_t>(offset);
+      before = offset;
     }
     return {};
   }
@@ -212,15 +281,14 @@ class BatchReader {
   }
 
   Status Texts(const ArrowColumn& column, StringRows& texts) {
-    TRY(ReadOffsets(column));
-    const auto begin = static_cast<uint64_t>(BufferOf(column, 2).offset + offsets_.front());
-    const auto bytes = static_cast<uint64_t>(offsets_.back() - offsets_.front());
+    TRY(ReadOffsets(column, batch_.rows));
+    const auto begin = static_cast<uint64_t>(BufferOf(column, 2).offset) + offsets_.front();
+    const uint64_t bytes = offsets_.back() - offsets_.front();
     ASSIGN_OR_RETURN(const auto read, Read(begin, bytes));
     const std::string_view all(reinterpret_cast<const char*>(read.data()), read.size());
     for (uint64_t row = 0; row < batch_.rows; ++row) {
       const std::string_view text =
-          all.substr(static_cast<size_t>(offsets_[row] - offsets_.front()),
-                     static_cast<size_t>(offsets_[row + 1] - offsets_[row]));
+          all.substr(offsets_[row] - offsets_.front(), offsets_[row + 1] - offsets_[row]);
       if (column.dtype == DType::kString && !IsUtf8(text)) {
         return Refuse(Code::kDataLoss, InRow(column, row) + " is not valid UTF-8");
       }
@@ -250,12 +318,14 @@ class BatchReader {
   const ArrowBatch& batch_;
   const uint64_t first_row_;
   std::vector<uint8_t> scratch_;
-  std::vector<int64_t> offsets_;
+  std::vector<uint64_t> offsets_;  // of the column's bytes
+  std::vector<uint64_t> lists_;    // of the column's images, if rows are lists
 };
 
 }  // namespace
 
 void ArrowTable::Append(ArrowTable other) {
+  for (const uint64_t end : other.ends) ends.push_back(images.size() + end);
   images.Append(other.images);
   columns.resize(other.columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -269,7 +339,7 @@ Status AddBatch(const InputFile& file, uint32_t number, const ArrowBatch& batch,
                 const ArrowColumns& columns, ArrowTable& table) {
   if (batch.rows == 0) return {};
   BatchReader reader(file, batch, first_row);
-  TRY(reader.Images(columns.columns[0], number, table.images));
+  TRY(reader.Images(columns.columns[0], number, table));
   for (size_t i = 1; i < columns.columns.size(); ++i) {
     const bool is_label = columns.has_label && i == 1;
     const ArrowColumn& column = columns.columns[i];

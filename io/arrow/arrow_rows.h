@@ -23,15 +23,17 @@ struct ArrowValues {
 // The rows of the chosen columns.
 struct ArrowTable {
   RangeTable images{};
+  std::vector<uint64_t> ends{};        // of rows that are lists of images: ImageNumbers::ends
   std::vector<ArrowValues> columns{};  // those after the image
 
+  uint64_t rows() const { return ends.empty() ? images.size() : ends.size(); }
   void Append(ArrowTable other);
 };
 
 // Adds the rows of a record batch of `file`, which is file `number` of the source; `first_row`: the
 // number of the batch's first row in the file. Errors with the file and the batch's offset:
-// DataLoss (damaged; a label without a class name, with its row), InvalidArgument (a null, or a
-// label above 2^63 - 1, with its row).
+// DataLoss (damaged; a label without a class name, with its row), InvalidArgument (a null, a label
+// above 2^63 - 1, or more than kMostPieces images, with the row).
 Status AddBatch(const InputFile& file, uint32_t number, const ArrowBatch& batch, uint64_t first_row,
                 const ArrowColumns& columns, ArrowTable& table);
 

@@ -368,9 +368,7 @@ class PathSource final : public SampleSource {
       hash = Hash64(std::span(bytes, sizeof(described)), Hash64(field.name, hash));
     }
     for (const std::string& name : classes_) hash = Hash64(name, hash);
-    const auto ends = std::as_bytes(std::span(images_.ends()));
-    if (ends.empty()) return hash;
-    return Hash64({reinterpret_cast<const uint8_t*>(ends.data()), ends.size()}, hash);
+    return images_.Hash(hash);
   }
 
   const std::vector<ListedFiles> files_;  // of the images, then of further ones

@@ -53,6 +53,8 @@ class ImageNumbers {
   }
 
   const std::vector<uint64_t>& ends() const { return ends_; }
+  // Returns `seed` with the numbers of images; unchanged if each sample has one.
+  uint64_t Hash(uint64_t seed) const;
   uint64_t memory_bytes() const { return ends_.capacity() * sizeof(uint64_t); }  // on the heap
 
  private:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "core/hash/hash.h"
 #include "io/source/image_numbers.h"
 
 namespace stoker {
@@ -73,6 +74,12 @@ std::string OwnName(const SampleSource& source, uint64_t id, size_t piece) {
 }
 
 }  // namespace
+
+uint64_t ImageNumbers::Hash(uint64_t seed) const {
+  const auto ends = std::as_bytes(std::span(ends_));
+  if (ends.empty()) return seed;
+  return Hash64({reinterpret_cast<const uint8_t*>(ends.data()), ends.size()}, seed);
+}
 
 Status CheckFixedImages(const std::string& what, const SampleSource& source) {
   if (!source.varies()) return {};

@@ -385,10 +385,7 @@ class TarSource final : public SampleSource {
   // and lengths, but neither the names of archives nor where samples lie in them, which may change.
   uint64_t Hash() const {
     uint64_t hash = HashOfLengths(samples_.images, samples_.keys.Hash());
-    const auto ends = std::as_bytes(std::span(images_.ends()));
-    if (!ends.empty()) {
-      hash = Hash64({reinterpret_cast<const uint8_t*>(ends.data()), ends.size()}, hash);
-    }
+    hash = images_.Hash(hash);
     const std::span<const int64_t> labels = samples_.labels;
     hash = Hash64({reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()}, hash);
     size_t next_array = 0;

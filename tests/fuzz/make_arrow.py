@@ -85,6 +85,30 @@ pairs = pa.FixedSizeListArray.from_arrays(pa.array(range(60), pa.int16()), 2)
 cube = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(pairs, 3), 2)
 write("column_cube", pa.table({"image": IMAGES, "cube": cube}), rows=2)
 
+rows = [[1, 0], [], None, [2, None, 3], [4]]  # the images of each
+of_bytes = [row if row is None else [i if i is None else IMAGES[i] for i in row] for row in rows]
+of_structs = [row if row is None else [i if i is None else {"bytes": i} for i in row] for row in of_bytes]
+image = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+words = pa.array(["a", "b", "c", "d", "e"])
+write("lists", pa.table({"image": pa.array(of_structs, pa.list_(image)), "label": range(5), "text": words}))
+write(
+    "lists_binary",
+    pa.table({"image": pa.array(of_bytes, pa.list_(pa.binary()))}),
+    rows=5,
+    form=pa.ipc.new_file,
+)
+write("lists_large", pa.table({"image": pa.array(of_bytes, pa.large_list(pa.large_binary()))}), rows=1)
+pairs = [None, *([image, image] for image in IMAGES)]
+write("lists_fixed", pa.table({"image": pa.array(pairs, pa.list_(pa.binary(), 2))}))
+offsets, nulls = pa.array([0, 2, 4, 5], pa.int32()), pa.array([False, True, False])
+write("lists_null", pa.table({"image": pa.ListArray.from_arrays(offsets, pa.array(IMAGES), mask=nulls)}))
+write("lists_empty", pa.table({"image": pa.array([[], None, []], pa.list_(pa.binary()))}))
+write(
+    "lists_path", pa.table({"image": pa.array([[], [{"bytes": b"x"}, {"path": "a.jpg"}]], pa.list_(image))})
+)
+write("lists_many", pa.table({"image": pa.array([[b""], [b""] * 1025], pa.list_(pa.binary()))}))
+write("lists_numbers", pa.table({"image": pa.array([[1], [2, 3]])}))
+
 stream, file = ((FOLDER / name).read_bytes() for name in ("labelled", "alone"))
 
 BLOCK = "<qi4xq"  # of a record batch in the footer: offset, bytes of the message, bytes of its body

@@ -190,11 +190,13 @@ py::array_t<int64_t> CountsBySample(const SourceHandle& self) {
 
 // Opens images that lie in files, some of which have many. `runs`: (file, offset, ends): the number
 // of a path, and where images that follow each other begin and end after the offset, one number
-// more than images. `columns`: "label" comes first if there is one.
+// more than images. `numbers`: ImageNumbers::ends, or empty if each image is a sample. `columns`:
+// "label" comes first if there is one.
 SourceHandle OpenRanges(
     const py::iterable& paths,
     const std::vector<std::tuple<uint32_t, uint64_t, py::array_t<int64_t>>>& runs,
-    const py::dict& columns, std::vector<std::string> class_names, std::string described) {
+    const py::array_t<uint64_t>& numbers, const py::dict& columns,
+    std::vector<std::string> class_names, std::string described) {
   RangeSourceParts parts{.paths = PathsOf(paths, "paths"),
                          .has_label = columns.contains("label"),
                          .class_names = std::move(class_names),
@@ -209,10 +211,13 @@ SourceHandle OpenRanges(
     }
   }
   parts.images.ShrinkToFit();
+  const std::span<const uint64_t> ends(numbers.data(), static_cast<size_t>(numbers.size()));
+  parts.numbers = ImageNumbers({ends.begin(), ends.end()});
+  const uint64_t samples = ends.empty() ? parts.images.size() : ends.size();
   const auto beside = std::make_shared<Beside>();
   std::vector<ArrayColumn> made = ColumnsOf(columns, *beside);
   for (const ArrayColumn& column : made) {
-    if (column.samples != parts.images.size()) throw py::value_error("columns differ in length");
+    if (column.samples != samples) throw py::value_error("columns differ in length");
     if (!IsString(column.dtype)) parts.column_bytes += column.samples * column.row_bytes();
   }
   for (const StringRows& strings : beside->strings) parts.column_bytes += strings.memory_bytes();
@@ -569,8 +574,9 @@ void AddSources(py::module_& module) {
   module.def("shards", &ShardsOf, py::arg("pattern"), py::arg("root"));
   module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("further"),
              py::arg("columns"), py::arg("class_names"));
-  module.def("ranges", &OpenRanges, py::arg("paths"), py::arg("runs"), py::arg("columns"),
-             py::arg("class_names"), py::arg("described"));
+  module.attr("MOST_IMAGES") = kMostPieces;
+  module.def("ranges", &OpenRanges, py::arg("paths"), py::arg("runs"), py::arg("numbers"),
+             py::arg("columns"), py::arg("class_names"), py::arg("described"));
 }
 
 }  // namespace stoker::python

@@ -34,8 +34,11 @@ def arrow(
 
     Each row is a sample, in the order of the files. The bytes of an image lie unchanged in its file, and are
     read from there: any row of any file may be the next one of a shuffled epoch, and epochs, ranks and states
-    are exact, as for a folder of the same samples. This call reads where the images lie, 4 bytes a sample,
-    and the other columns, which stay in memory.
+    are exact, as for a folder of the same samples. This call reads where the images lie, 4 bytes an
+    image, and the other columns, which stay in memory.
+
+    A column of lists of images makes samples of any number of images, at most 1,024, for a loader whose last
+    transform is a `stoker.processor`. A list that is null has none; an image that is null makes a bad sample.
 
     Files have either form, the stream, which `datasets` writes, or the file (Feather, version 2), but must
     not be compressed. They must not change while they are used. polars must write them with `write_ipc(…,
@@ -45,7 +48,7 @@ def arrow(
         files: a pattern, or a list of paths or URLs, as of `tar`. A local folder means the dataset that
             `save_to_disk` put into it; of several splits, name one: "imagenet/train".
         image: the column of encoded images (JPEG, PNG, WebP): binary, or Hugging Face's `Image`, with the
-            bytes in it.
+            bytes in it; or lists of these (list, large_list, fixed_size_list).
         label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
             "auto": "label", if there is one; None means batches have no labels. `source.classes` has the
             names of a `ClassLabel`; a label without a name is refused, such as -1, which `datasets` writes
@@ -58,8 +61,8 @@ def arrow(
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no rows; a column that does not exist, with those that do, or that has another
-            type; a null, or a label above 2^63 - 1, with its row; files with other columns than the first
-            one; a wrong pattern (a ValueError).
+            type; a null, a label above 2^63 - 1, or too many images, with the row; files with other columns
+            than the first one; a wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or not an Arrow file, or a label has no class name; `file`
             and `offset` say where.
         UnimplementedError: a file is compressed, or has the form of Arrow before 0.15, with what to do.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import uuid
 from bisect import bisect_right
@@ -37,7 +38,7 @@ def from_hf(
     `rename_column`. Changes that `set_transform` and `set_format` make to rows are not made. Where the images
     are decides how they are read:
       - in the dataset's Arrow files, as after `load_dataset`, `map` and `load_from_disk`: as byte ranges of
-      these files, as by `stoker.arrow`, 4 bytes of memory a sample. The files must stay in place.
+      these files, as by `stoker.arrow`, 4 bytes of memory an image. The files must stay in place.
       - in files of their own (`Image` with a path): as by `stoker.files`.
       - in memory (`from_dict`, `keep_in_memory=True`), or some as bytes and some as paths: by calls as of
         `stoker.from_dataset`, under Python's interpreter lock, with a copy of each image. `save_to_disk`
@@ -46,9 +47,14 @@ def from_hf(
     not chosen may have nulls, or other things that are refused. A source that is not made of paths keeps the
     dataset, and is pickled with it.
 
+    A column of lists of images, as `List(Image())`, makes samples of any number of images, for a loader whose
+    last transform is a `stoker.processor`. Lists are refused if they are in memory, or if some of their
+    images are bytes and some paths.
+
     Args:
         dataset: a `Dataset`; not a `DatasetDict`, whose splits are datasets, nor a streamed one.
-        image: the column of encoded images; None means the only one of the type `Image`.
+        image: the column of encoded images, or of lists of them; None means the only one of the type `Image`,
+            or else the only one of lists of `Image`.
         label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
             "auto": the only `ClassLabel`, or "label", if there is one, next to the image; None means batches
             have none. `source.classes` has the names of a `ClassLabel`.
@@ -58,7 +64,8 @@ def from_hf(
     Raises:
         TypeError: not a `Dataset`.
         InvalidArgumentError: a column that is not there, or of another type; a null, a label without a class
-            name, or an image at a URL, with its row in `dataset` (a ValueError).
+            name, an image at a URL, or more than 1,024 images, with the row in `dataset` (a ValueError). A
+            list that is null has no images.
     """
     _check(dataset)
     names = _tables.check_names([] if columns is None else _column_names("columns", columns))
@@ -68,7 +75,7 @@ def from_hf(
     images = _Images(dataset.data.column(image).chunks, image, chosen)
     beside, classes = _beside(dataset, label, names, chosen)
     source = _source(images, beside, classes, threads)
-    if not images.by_path.all():  # otherwise it is a list of files
+    if not images.in_files:  # otherwise it is a list of files
         again = functools.partial(from_hf, image=image, label=label, columns=names, threads=threads)
         source._made_by = again, (dataset,)
     return source
@@ -84,8 +91,8 @@ def _check(dataset: Any) -> None:
         raise InvalidArgumentError("dataset has no rows")
 
 
-def _of_type(dataset: Any, kind: str) -> list[str]:
-    return [name for name, feature in dataset.features.items() if type(feature).__name__ == kind]
+def _of_type(features: Any, kind: str) -> list[str]:
+    return [name for name, feature in features.items() if type(feature).__name__ == kind]
 
 
 def _known(dataset: Any, name: str) -> str:
@@ -97,7 +104,8 @@ def _known(dataset: Any, name: str) -> str:
 def _image_column(dataset: Any, image: str | None) -> str:
     if image is not None:
         return _known(dataset, _column_name("image", image))
-    found = _of_type(dataset, "Image")
+    lists = {name: getattr(feature, "feature", None) for name, feature in dataset.features.items()}
+    found = _of_type(dataset.features, "Image") or _of_type(lists, "Image")
     if len(found) == 1:
         return found[0]
     has = f"{len(found)} columns of the type Image" if found else "no column of the type Image"
@@ -109,7 +117,7 @@ def _image_column(dataset: Any, image: str | None) -> str:
 def _label_column(dataset: Any, label: str | None, image: str) -> str | None:
     if label != "auto":
         return None if label is None else _known(dataset, _column_name("label", label))
-    found = _of_type(dataset, "ClassLabel")
+    found = _of_type(dataset.features, "ClassLabel")
     if len(found) == 1:
         return found[0]
     return "label" if "label" in dataset.features and image != "label" else None
@@ -119,26 +127,43 @@ class _Images:
     """The images that were chosen from a column: where the bytes of each are, and its path, or nulls.
 
     Attributes:
-        contents: arrays of pyarrow with the bytes. Arrays without a chosen image are left out.
-        rows: the row of each image, in all arrays together.
-        by_path: whether an image has a path, and no bytes.
+        name: of the column.
+        contents: arrays of pyarrow with the bytes. Arrays without a chosen row are left out.
+        rows: the chosen rows, in all arrays together.
+        counts: the number of images of each row of the arrays; None means one.
+        by_path: whether a chosen image has a path, and no bytes.
+        in_files: whether there are images, and all have.
         in_order: whether `rows` are 0, 1, 2, … without a gap to the end.
     """
 
     def __init__(self, chunks: list[Any], name: str, chosen: npt.NDArray[Any] | None) -> None:
-        _tables.check_images(None, name, chunks[0].type)
+        of_lists = _tables.is_list(chunks[0].type)
+        _tables.check_images(None, name, chunks[0].type.value_type if of_lists else chunks[0].type)
         self.in_order = chosen is None
         if chosen is None:
             self.rows = np.arange(sum(map(len, chunks)))
         else:
             chunks, self.rows = _with_rows(chunks, chosen.astype(np.int64))
-        self._name = name
+        self.name = name
+        self._size = sum(map(len, chunks))
+        self._numbers, self.counts = self.rows, None
+        if of_lists:
+            chunks, self.counts = _unlisted(chunks)
+            of_rows = self.counts[self.rows]
+            if (too_many := of_rows > _stoker.MOST_IMAGES).any():
+                row = int(too_many.argmax())
+                raise InvalidArgumentError(
+                    f"row {row} of column {name!r} has {of_rows[row]} images; at most "
+                    f"{_stoker.MOST_IMAGES} are possible"
+                )
+            self._numbers = _spans(np.cumsum(self.counts)[self.rows], self.counts[self.rows])
         self.contents, self._paths = _parts(chunks)
         self._firsts = np.cumsum([0, *[len(chunk) for chunk in self.contents]]).tolist()
         self.by_path = self._nulls(self.contents)
         nowhere = self.by_path if self._paths is None else self.by_path & self._nulls(self._paths)
         if nowhere.any():
-            raise InvalidArgumentError(f"row {nowhere.argmax()} of column {name!r} has no image")
+            raise InvalidArgumentError(f"{self._place(int(nowhere.argmax()))} has no image")
+        self.in_files = len(self.by_path) != 0 and bool(self.by_path.all())
         if self.by_path.any():
             self._check_paths()
 
@@ -159,7 +184,7 @@ class _Images:
         import pyarrow
 
         assert self._paths is not None
-        column = _taken(pyarrow.chunked_array(self._paths), self.rows[self.by_path])
+        column = _taken(pyarrow.chunked_array(self._paths), self._numbers[self.by_path])
         listed: list[str] = column.to_pylist()
         return listed
 
@@ -173,24 +198,31 @@ class _Images:
         if self.in_order:
             return values
         if isinstance(values, list):
-            spread = [values[0]] * self._firsts[-1]
+            spread = [values[0]] * self._size
             for row, value in zip(self.rows.tolist(), values):
                 spread[row] = value
             return spread
-        array = np.zeros((self._firsts[-1], *values.shape[1:]), values.dtype)
+        array = np.zeros((self._size, *values.shape[1:]), values.dtype)
         array[self.rows] = values
         return array
 
     def _nulls(self, arrays: list[Any]) -> npt.NDArray[np.bool_]:
         nulls: npt.NDArray[np.bool_] = np.concatenate([np.asarray(array.is_null()) for array in arrays])
-        return nulls[self.rows]
+        return nulls[self._numbers]
+
+    def _place(self, image: int) -> str:
+        """Returns where a chosen image is, in messages."""
+        if self.counts is None:
+            return f"row {image} of column {self.name!r}"
+        ends = np.cumsum(self.counts[self.rows])
+        row = int(np.searchsorted(ends, image, side="right"))
+        return f"image {image - ends[row] + self.counts[self.rows[row]]} of row {row} of column {self.name!r}"
 
     def _check_paths(self) -> None:
         for i, path in zip(np.flatnonzero(self.by_path), self.paths()):
             if "://" in path or "::" in path:
                 raise InvalidArgumentError(
-                    f"the image of row {i} of column {self._name!r} is at {path!r:.200}, which is not the "
-                    "path of a file",
+                    f"{self._place(int(i))} is at {path!r:.200}, which is not the path of a file",
                     advice="save_to_disk() puts the bytes of images into its files; open these by "
                     "load_from_disk()",
                 )
@@ -214,6 +246,26 @@ def _parts(chunks: list[Any]) -> tuple[list[Any], list[Any] | None]:
         return chunks, None
     parts = [dict(zip([field.name for field in kind], chunk.flatten())) for chunk in chunks]
     return [part["bytes"] for part in parts], [part["path"] for part in parts] if "path" in parts[0] else None
+
+
+def _unlisted(chunks: list[Any]) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Returns the images in arrays of lists, where they are in memory, and the number of each list's."""
+    from pyarrow import compute
+
+    images, counts = [], []
+    for chunk in chunks:
+        counts.append(compute.list_value_length(chunk).fill_null(0).to_numpy(zero_copy_only=False))
+        inside = chunk.flatten()  # a copy if there is a null
+        if chunk.null_count and hasattr(chunk, "offsets"):
+            all_of = chunk.values[chunk.offsets[0].as_py() : chunk.offsets[-1].as_py()]
+            inside = all_of if len(all_of) == len(inside) else inside
+        images.append(inside)
+    return images, np.concatenate(counts).astype(np.int64)
+
+
+def _spans(ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Returns the `counts` numbers before each end, one after the other."""
+    return np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())
 
 
 def _taken(column: Any, rows: npt.NDArray[Any]) -> Any:
@@ -249,19 +301,36 @@ def _beside(
 
 
 def _source(images: _Images, beside: dict[str, Any], classes: list[str], threads: int) -> Source:
-    count = counted(len(images), "image", "images")
-    if images.by_path.all():
+    counts = images.counts
+    count = counted(len(images), *(("image", "images") if counts is None else ("sample", "samples")))
+    if images.in_files:
+        paths: Any = images.paths()
+        if counts is not None:
+            listed = iter(paths)
+            paths = [list(itertools.islice(listed, number)) for number in counts[images.rows].tolist()]
         further = {name: rows for name, rows in beside.items() if name != "label"}
-        source = files(images.paths(), beside.get("label"), columns=further, class_names=classes or None)
+        source = files(paths, beside.get("label"), columns=further, class_names=classes or None)
         source._text = f"stoker.from_hf({count} in files)"
         return source
     found = None if images.by_path.any() else _runs(images.contents)
+    if counts is not None and len(images.by_path) == 0:  # wherever the images of other rows are
+        found, counts = ([], []), np.zeros_like(counts)
     if found is None:
+        if counts is not None:
+            raise InvalidArgumentError(
+                f"column {images.name!r} has lists of images in memory, some images as bytes and some as "
+                "paths, or null lists over images",
+                advice="save_to_disk() puts images in memory into Arrow files, which load_from_disk() or "
+                "stoker.arrow opens; stoker.arrow also takes null lists",
+            )
         text = f"stoker.from_hf({count} in memory)"
         return called(images, images.identity(), beside, classes, threads, text)
     text = f"stoker.from_hf({count} in {counted(len(found[0]), 'Arrow file', 'Arrow files')})"
     spread = {name: images.spread(values) for name, values in beside.items()}
-    native = _stoker.ranges(*found, spread, [os.fsencode(name) for name in classes], text[len("stoker.") :])
+    numbers = np.array([] if counts is None else np.cumsum(counts), np.uint64)
+    native = _stoker.ranges(
+        *found, numbers, spread, [os.fsencode(name) for name in classes], text[len("stoker.") :]
+    )
     if not images.in_order:
         native = _stoker.subset(native, images.rows.astype(np.uint64))
     return Source(native, {"kind": "dataset", "key": uuid.uuid4().hex}, text)
@@ -285,7 +354,7 @@ def _runs(contents: list[Any]) -> tuple[list[bytes], list[tuple[int, int, npt.ND
     begins = [part.begin for part in mapped]
     numbers: dict[bytes, int] = {}
     runs = []
-    for array in contents:
+    for array in filter(len, contents):  # lists may have no images
         data, ends = array.buffers()[2], _ends(array)
         if data is None:
             return None

@@ -291,9 +291,13 @@ def files(
     columns: dict[str, npt.NDArray[Any] | list[str] | list[bytes] | tuple[Any, ...]],
     class_names: list[bytes],
 ) -> Source: ...
+
+MOST_IMAGES: int  # of a sample
+
 def ranges(
     paths: Iterable[Any],
     runs: list[tuple[int, int, npt.NDArray[np.int64]]],
+    numbers: npt.NDArray[np.uint64],
     columns: dict[str, npt.NDArray[Any] | list[str] | list[bytes]],
     class_names: list[bytes],
     described: str,

@@ -60,15 +60,22 @@ def check_names(names: Iterable[str]) -> list[str]:
     return checked
 
 
-def check_images(path: str | None, name: str, kind: Any) -> None:
+def _holds_images(kind: Any) -> bool:
     """Returns whether a column of this type holds encoded images: binary, or a struct with `bytes` in it."""
     from pyarrow import types
 
-    of_bytes = kind
     if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-        of_bytes = kind.field("bytes").type
-    if not (types.is_binary(of_bytes) or types.is_large_binary(of_bytes)):
-        raise InvalidArgumentError(f"column {name!r} is {kind}, and does not hold encoded images", path)
+        kind = kind.field("bytes").type
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def check_images(path: str | None, name: str, kind: Any) -> None:
+    """Raises an InvalidArgumentError if a column of this type does not hold encoded images."""
+    if not _holds_images(kind):
+        of_images = is_list(kind) and _holds_images(kind.value_type)
+        advice = "Lists of images are taken from Arrow files, by stoker.arrow" if of_images else ""
+        cause = f"column {name!r} is {kind}, and does not hold encoded images"
+        raise InvalidArgumentError(cause, path, advice=advice)
 
 
 def rows_of(path: str | None, name: str, column: Any, advice: str = "") -> Any:
@@ -95,7 +102,7 @@ def rows_of(path: str | None, name: str, column: Any, advice: str = "") -> Any:
             return column.to_pylist()
         except UnicodeDecodeError as error:
             raise refuse(f"is not valid UTF-8: {error}") from None
-    if _is_list(kind):
+    if is_list(kind):
         return _vectors(column, refuse)
     raise refuse(f"is {kind}, which batches cannot have")
 
@@ -106,7 +113,7 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
@@ -117,7 +124,7 @@ def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
     from pyarrow import compute
 
     kind, shape = column.type, [len(column)]
-    while _is_list(column.type):
+    while is_list(column.type):
         lengths = compute.min_max(compute.list_value_length(column)).as_py()
         if lengths["min"] != lengths["max"] or lengths["min"] == 0:
             raise refuse(

@@ -19,9 +19,12 @@ void VisitImages(const SampleSource& source, uint64_t bytes) {
   std::vector<uint64_t> ids(source.size());
   std::iota(ids.begin(), ids.end(), 0);
   for (const uint64_t id : ids) {
-    const ByteRange range = source.RangeOf(id);
-    Require(range.offset <= bytes && range.length <= bytes - range.offset,
-            "images lie in the file");
+    Require(source.PiecesOf(id) <= kMostPieces, "samples have few images");
+    for (size_t piece = 0; piece < source.PiecesOf(id); ++piece) {
+      const ByteRange range = source.RangeOfAny(id, piece);
+      Require(range.offset <= bytes && range.length <= bytes - range.offset,
+              "images lie in the file");
+    }
   }
   for (size_t field = 1; field < source.fields().size(); ++field) {
     const size_t row = source.fields()[field].row_bytes();

@@ -178,6 +178,77 @@ TEST(Arrow, MatchesOpenSource) {
   EXPECT_EQ(OpenSource("arrow", given).error().code, Code::kInvalidArgument) << "not absolute";
 }
 
+// The lengths of a sample's images.
+std::vector<uint64_t> LengthsOf(const SampleSource& source, uint64_t id) {
+  std::vector<uint64_t> lengths;
+  std::string path;
+  for (size_t piece = 0; piece < source.PiecesOf(id); ++piece) {
+    const ByteRange range = source.RangeOfAny(id, piece);
+    source.PathOf(range.file, path);
+    EXPECT_EQ(BytesOfFile(path).substr(range.offset, range.length), std::string(range.length, 'x'));
+    lengths.push_back(range.length);
+  }
+  return lengths;
+}
+
+TEST(Arrow, ReadsListsOfImages) {
+  for (const char* name : {"lists", "lists_binary", "lists_large"}) {
+    const Source source = Opened(Golden(name), {.label = ""});
+    ASSERT_EQ(source->size(), 5u) << name;
+    EXPECT_TRUE(source->varies()) << name;
+    EXPECT_EQ(source->pieces(), 3u) << name;
+    EXPECT_THAT(LengthsOf(*source, 0), ElementsAre(100, 0)) << name;
+    EXPECT_THAT(LengthsOf(*source, 1), IsEmpty()) << name;
+    EXPECT_THAT(LengthsOf(*source, 2), IsEmpty()) << name << ": a null list";
+    EXPECT_THAT(LengthsOf(*source, 3), ElementsAre(200, 0, 300)) << name << ": with a null";
+    EXPECT_THAT(LengthsOf(*source, 4), ElementsAre(400)) << name;
+    std::string path = "x";
+    source->PathOf(source->RangeOf(1).file, path);
+    EXPECT_EQ(path, "") << name;
+    EXPECT_EQ(source->RangeOf(1).length, 0u) << name;
+  }
+  const Source source = Opened(Golden("lists"), {.columns = {"text"}});
+  EXPECT_THAT(ArrowLabelsOf(*source), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(RowOf<std::string_view>(*source, "text", 3), "d");
+}
+
+TEST(Arrow, OtherListsOfImages) {
+  const Source fixed = Opened(Golden("lists_fixed"));
+  ASSERT_EQ(fixed->size(), 6u);
+  EXPECT_THAT(LengthsOf(*fixed, 0), IsEmpty());
+  EXPECT_THAT(LengthsOf(*fixed, 3), ElementsAre(200, 200));
+  const Source null = Opened(Golden("lists_null"));
+  EXPECT_THAT(LengthsOf(*null, 0), ElementsAre(0, 100));
+  EXPECT_THAT(LengthsOf(*null, 1), IsEmpty()) << "although there are bytes";
+  EXPECT_THAT(LengthsOf(*null, 2), ElementsAre(400));
+  const Source empty = Opened(Golden("lists_empty"));
+  EXPECT_EQ(empty->size(), 3u);
+  EXPECT_TRUE(empty->varies());
+  for (uint64_t id = 0; id < 3; ++id) EXPECT_THAT(LengthsOf(*empty, id), IsEmpty());
+}
+
+TEST(Arrow, ListsOfSeveralFilesAreOneSource) {
+  const Source source =
+      Opened(Golden("lists") + "::" + Golden("lists_empty") + "::" + Golden("lists_binary"),
+             {.label = ""});
+  ASSERT_EQ(source->size(), 13u);
+  EXPECT_THAT(LengthsOf(*source, 11), ElementsAre(200, 0, 300));
+  const Source lists = Opened(Golden("lists"), {.label = ""});
+  EXPECT_EQ(lists->Fingerprint(), Opened(Golden("lists_binary"))->Fingerprint());
+  EXPECT_NE(lists->Fingerprint(), Opened(Golden("lists_null"))->Fingerprint());
+  EXPECT_THAT(Arrow(Golden("lists_fixed") + "::" + Golden("alone")).error().cause,
+              HasSubstr("rows have one image, unlike those in"));
+  std::string name;
+  source->NameOfPiece(11, 2, name);
+  EXPECT_EQ(name, "image 2 of its sample");
+  source->NameOf(1, name);
+  EXPECT_EQ(name, "");
+  lists->NameOf(0, name);
+  EXPECT_EQ(name, "image 0 of its sample");
+  Opened(Golden("alone"))->NameOf(0, name);
+  EXPECT_EQ(name, "");
+}
+
 // on_bad decides what becomes of them, as of an empty file.
 TEST(Arrow, NullImagesHaveNoBytes) {
   const auto source = Opened(Golden("null_struct"));
@@ -191,6 +262,14 @@ TEST(Arrow, SaysWhatIsWrong) {
     return RefusedFile(Golden(name), options).ToString();
   };
   EXPECT_THAT(cause("null_bytes"), HasSubstr("row 3 of column 'image' has no bytes"));
+  EXPECT_THAT(
+      cause("lists_path"),
+      HasSubstr("image 1 of row 1 of column 'image' has no bytes; the dataset stores only"));
+  EXPECT_THAT(cause("lists_many"),
+              HasSubstr("row 1 of column 'image' has 1025 images; at most 1024 are possible"));
+  EXPECT_THAT(cause("lists_numbers"), HasSubstr("'image' is list<int64>; encoded images are"));
+  EXPECT_THAT(cause("lists", {.label = "", .columns = {"image"}}),
+              HasSubstr("cannot be a further"));
   EXPECT_THAT(cause("label_without_name"),
               HasSubstr("row 2 of column 'label' is 2, which has no class name: there are 2"));
   EXPECT_THAT(cause("label_unknown"),
@@ -307,7 +386,7 @@ TEST(Arrow, AFileThatIsCutIsRefusedAtEachByte) {
 // For any file, images lie in it and columns have a row for each. For the sanitizers.
 TEST(Arrow, AnyByteMayBeWrong) {
   const MemoryFile file;
-  for (const char* name : {"labelled", "alone", "columns"}) {
+  for (const char* name : {"labelled", "alone", "columns", "lists", "lists_fixed", "lists_null"}) {
     const std::string whole = BytesOfFile(Golden(name));
     const bool columns = std::string_view(name) == "columns";
     ArrowOptions options{.threads = 1};
@@ -319,8 +398,10 @@ TEST(Arrow, AnyByteMayBeWrong) {
         const Result<Source> source = Arrow(file.Write(changed), options);
         if (!source.ok()) continue;
         for (uint64_t id = 0; id < (*source)->size(); ++id) {
-          const ByteRange range = (*source)->RangeOf(id);
-          ASSERT_LE(range.offset + range.length, whole.size()) << at;
+          for (size_t piece = 0; piece < (*source)->PiecesOf(id); ++piece) {
+            const ByteRange range = (*source)->RangeOfAny(id, piece);
+            ASSERT_LE(range.offset + range.length, whole.size()) << at;
+          }
           if (columns) (void)RowOf<std::string_view>(**source, "text", id);
         }
       }

@@ -742,6 +742,11 @@ Case ArrowWithColumns() {
   return {"arrow_columns", [open] { return open("flag"); }, [open] { return open("half"); }};
 }
 
+Case ArrowWithLists() {
+  return {"arrow_lists", [] { return ArrowFile("lists", {.columns = {"text"}}); },
+          [] { return ArrowFile("lists_null"); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), ListsOfFiles(), FilesWithFurtherImages(),
@@ -749,7 +754,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                                            ManifestCase(), JsonManifestCase(), TarsWithLabels(),
                                            TarsAlone(), TarsOfImages(), RecordsWithLabels(),
                                            RecordsAlone(), PackedSets(), PackedPairs(),
-                                           ArrowWithLabels(), ArrowWithColumns(),
+                                           ArrowWithLabels(), ArrowWithColumns(), ArrowWithLists(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),

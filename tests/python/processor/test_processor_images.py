@@ -478,3 +478,194 @@ def test_archives_with_numbered_images(lists, tmp_path):
         write_shard(tmp_path / "bad.tar", members)
         with pytest.raises(ValueError, match=words):
             stoker.tar(tmp_path / "bad.tar", **{"image": "*.jpg;*.png", **more})
+
+
+def column_of(lists, kind):
+    """Returns the lists of images as a column of pyarrow; those without images are empty or null in turn."""
+    pa = pytest.importorskip("pyarrow")
+    types = {
+        "binary": pa.list_(pa.binary()),
+        "large": pa.large_list(pa.large_binary()),
+        "struct": pa.list_(pa.struct({"bytes": pa.binary(), "path": pa.string()})),
+    }
+    images = [[pathlib.Path(path).read_bytes() for path in each] for each in lists]
+    if kind == "struct":
+        images = [[{"bytes": image, "path": "a.png"} for image in each] for each in images]
+    images[1] = None
+    return pa.array(images, types[kind])
+
+
+def write_arrow(path, **columns):
+    pa = pytest.importorskip("pyarrow")
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, pa.table(columns).schema) as stream:
+        stream.write_table(pa.table(columns), max_chunksize=4)
+
+
+@pytest.fixture(scope="module")
+def arrow_files(lists, tmp_path_factory):
+    """Returns the pattern of two files for each type of the column."""
+    folder = tmp_path_factory.mktemp("arrow")
+    texts = [f"{len(each)} images" for each in lists]
+    for kind in ("binary", "large", "struct"):
+        column = column_of(lists, kind)
+        for shard, rows in enumerate((slice(0, 7), slice(7, None))):
+            beside = {"label": list(range(len(lists)))[rows], "text": texts[rows]}
+            write_arrow(folder / f"{kind}-{shard}.arrow", images=column[rows], **beside)
+    return str(folder / "%s-?.arrow")
+
+
+def of_arrow(pattern, sized=True):
+    source = stoker.arrow(pattern, image="images", columns=["text"])
+    return stoker.sized(source) if sized else source
+
+
+@pytest.mark.parametrize("kind", ["binary", "large", "struct"])
+def test_arrow_files_of_lists(lists, arrow_files, kind):
+    """Batches are those of lists of files, whatever the type of the column."""
+    source = of_arrow(arrow_files % kind, sized=False)
+    assert source._native.image_counts.tolist() == COUNTS
+    assert source.path(0, frame=1) == (arrow_files % kind).replace("?", "0")
+    named = stoker.Loader(source, [stoker.processor(CLIP)], batch_size=len(lists), paths=True)
+    assert [path == "" for path in next(iter(named)).path] == [count == 0 for count in COUNTS]
+    options = {"batch_size": 4, "shuffle": True, "seed": 5, "sample_ids": True}
+    whole = [bytes_of(batch) for batch in make(lists)[0]]
+    for made in (source, stoker.sized(source), pickle.loads(pickle.dumps(stoker.sized(source)))):
+        loader = stoker.Loader(made, [stoker.processor(QWEN)], **options)
+        assert [bytes_of(batch) for batch in loader] == whole
+    for before, after in itertools.pairwise((source, source.subset([3, 1]), source.subset([1, 3]))):
+        assert before._native.fingerprint != after._native.fingerprint
+
+
+@pytest.mark.parametrize("options", [{"batch_tokens": 5500}, {"batch_size": 2}])
+def test_arrow_lists_in_ranks_and_states(lists, arrow_files, options):
+    source = of_arrow(arrow_files % "struct")
+    options = {"shuffle": True, "seed": 5, "sample_ids": True, **options}
+    for threads, depth, world in ((1, 1, 1), (3, 3, 1), (2, 2, 2)):
+        for rank in range(world):
+            ranked = {**options, "rank": rank, "world": world}
+            files, _ = make(lists, **ranked)
+            whole = [bytes_of(batch) for _ in range(2) for batch in files]
+            ranked |= {"depth": depth, "runtime": stoker.Runtime(threads=threads)}
+            loader = stoker.Loader(source, [stoker.processor(QWEN)], **ranked)
+            iterator = iter(loader)
+            got = [bytes_of(next(iterator))]
+            resumed = stoker.Loader(source, [stoker.processor(QWEN)], **ranked)
+            resumed.load_state_dict(loader.state_dict())
+            rest = [bytes_of(batch) for _ in range(2) for batch in resumed]
+            assert got + rest[: len(whole) - 1] == whole
+            got += [bytes_of(batch) for batch in iterator] + [bytes_of(batch) for batch in loader]
+            assert got == whole
+
+
+@pytest.mark.parametrize("bad", [b"no image", b"", None])
+def test_a_bad_image_of_an_arrow_list(lists, tmp_path, bad):
+    column = column_of(lists, "binary").to_pylist()
+    column[3][2] = bad
+    texts = [f"{count} images" for count in COUNTS]
+    write_arrow(tmp_path / "0.arrow", images=column, label=list(range(len(lists))), text=texts)
+    source = of_arrow(str(tmp_path / "0.arrow"), sized=False)
+    assert source._native.image_counts.tolist() == COUNTS
+    options = {"batch_size": 2, "sample_ids": True, "max_bad_fraction": 1}
+    with pytest.raises(stoker.Error, match=r"\(image 2 of its sample\)") as raised:
+        list(stoker.Loader(source, [stoker.processor(CLIP)], **options))
+    assert raised.value.file == str(tmp_path / "0.arrow")
+    loader = stoker.Loader(source, [stoker.processor(CLIP)], on_bad="drop", **options)
+    ids = list(itertools.chain(*(batch.sample_id.tolist() for batch in loader)))
+    assert ids == [i for i in range(len(lists)) if i != 3]
+    with pytest.warns(UserWarning, match="1 of 15 samples .* has no known size; .*image 2 of its sample"):
+        assert stoker.sized(source).unsized.tolist() == [3]
+
+
+def test_only_chosen_rows_count(lists, tmp_path):
+    """A row of too many images is refused by its number, and does no harm where it was not chosen."""
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"images": datasets.List(datasets.Image())})
+    many = [lists[0], [lists[3][0]] * 1025, *lists[3:6]]
+    datasets.Dataset.from_dict({"images": many}, features=features).save_to_disk(tmp_path / "many")
+    dataset = datasets.load_from_disk(tmp_path / "many")
+    with pytest.raises(
+        ValueError, match="row 1 of column 'images' has 1025 images; at most 1024 are possible"
+    ):
+        stoker.from_hf(dataset)
+    some = stoker.from_hf(dataset.select([0, 2, 3, 4]))
+    assert some._native.counts == [max(map(len, lists[3:6]))]
+    wanted = stoker.files([lists[0], *lists[3:6]])
+    batches = [
+        [bytes_of(batch) for batch in stoker.Loader(source, [stoker.processor(CLIP)], batch_size=2)]
+        for source in (some, wanted)
+    ]
+    assert batches[0] == batches[1]
+
+
+def test_what_arrow_lists_must_be(lists, arrow_files, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    source = of_arrow(arrow_files % "binary")
+    for wrong, options in ((stoker.Resize((8, 8)), {}), (stoker.processor(QWEN), {"padding": "longest"})):
+        with pytest.raises(stoker.UnimplementedError, match="have any number of images"):
+            stoker.Loader(source, [wrong], batch_size=1, **options)
+    with pytest.raises(stoker.UnimplementedError, match="have any number of images"):
+        stoker.clips(source, frames=2)
+    many = pa.array([[b"x"], [b""] * 10**6], pa.list_(pa.binary()))
+    write_arrow(tmp_path / "many.arrow", images=many)
+    with pytest.raises(ValueError, match="row 1 of column 'images' has 1000000 images; at most 1024"):
+        stoker.arrow(tmp_path / "many.arrow", image="images")
+    only_path = pa.array([[], [{"bytes": b"x", "path": None}, {"bytes": None, "path": "a.jpg"}]])
+    write_arrow(tmp_path / "path.arrow", images=only_path)
+    with pytest.raises(ValueError, match="image 1 of row 1 of column 'images' has no bytes"):
+        stoker.arrow(tmp_path / "path.arrow", image="images")
+    parquet.write_table(pa.table({"images": many}), tmp_path / "many.parquet")
+    with pytest.raises(ValueError, match=r"is list<.*Lists of images are taken from Arrow files"):
+        stoker.parquet(tmp_path / "many.parquet", image="images")
+    write_arrow(tmp_path / "text.arrow", images=pa.array([[], None], pa.list_(pa.binary())), text=["a", "b"])
+    (batch,) = stoker.Loader(of_arrow(tmp_path / "text.arrow"), [stoker.processor(QWEN)], batch_size=2)
+    assert batch.text == ["a", "b"] and len(batch.pixel_values.values) == 0
+
+
+def test_hugging_face_lists(lists, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    kinds = {"images": datasets.List(datasets.Image()), "label": datasets.Value("int64")}
+    features = datasets.Features({**kinds, "text": datasets.Value("string")})
+    texts = [f"{count} images" for count in COUNTS]
+    columns = {"images": lists, "label": range(len(lists)), "text": texts}
+    of_paths = datasets.Dataset.from_dict(columns, features=features)
+    with_null = datasets.Dataset.from_dict(
+        {**columns, "images": [lists[0], None, *lists[2:]]}, features=features
+    )
+    with_null.save_to_disk(tmp_path / "files", num_shards=3)
+    of_files = datasets.load_from_disk(tmp_path / "files")
+    options = {"batch_size": 4, "shuffle": True, "seed": 5, "sample_ids": True}
+    whole = [bytes_of(batch) for batch in make(lists)[0]]
+    order = [8, 1, 3, 3, 14, 0]
+    chosen = [
+        bytes_of(batch)
+        for batch in stoker.Loader(source_of(lists).subset(order), [stoker.processor(QWEN)], batch_size=4)
+    ]
+    for dataset, where in ((of_paths, "in files"), (of_files, "in 3 Arrow files")):
+        source = stoker.from_hf(dataset, columns=["text"])
+        assert repr(source) == f"stoker.from_hf(15 samples {where})"
+        assert source._native.image_counts.tolist() == COUNTS
+        for made in (stoker.sized(source), pickle.loads(pickle.dumps(source))):
+            loader = stoker.Loader(made, [stoker.processor(QWEN)], **options)
+            assert [bytes_of(batch) for batch in loader] == whole
+        some = stoker.sized(stoker.from_hf(dataset.select(order), image="images", columns=["text"]))
+        assert [
+            bytes_of(batch) for batch in stoker.Loader(some, [stoker.processor(QWEN)], batch_size=4)
+        ] == chosen
+        (batch,) = stoker.Loader(
+            stoker.from_hf(dataset.select([1, 5])), [stoker.processor(QWEN)], batch_size=2
+        )
+        assert len(batch.pixel_values) == 2 and len(batch.pixel_values.values) == 0
+    in_memory = datasets.load_from_disk(tmp_path / "files", keep_in_memory=True)
+    with pytest.raises(ValueError, match=r"lists of images in memory.*save_to_disk\(\)"):
+        stoker.from_hf(in_memory)
+    url = [lists[0], ["a.png", "https://example.com/a.jpg"]]
+    of_urls = datasets.Dataset.from_dict(
+        {"images": url}, features=datasets.Features({"images": kinds["images"]})
+    )
+    with pytest.raises(ValueError, match="image 1 of row 1 of column 'images' is at 'https"):
+        stoker.from_hf(of_urls)
+    nothing = [lists[0], [None]]
+    of_nothing = datasets.Dataset.from_dict({"images": nothing}, features=of_urls.features)
+    with pytest.raises(ValueError, match="image 0 of row 1 of column 'images' has no image"):
+        stoker.from_hf(of_nothing)
