@@ -56,15 +56,14 @@ Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool a
     changes.insert(changes.begin() + 2, {OptionChange::How::kLower, "crop_bytes"});
   return Error{
       .code = Code::kResourceExhausted,
-      .cause =
-          std::to_string(batches) + Plural(batches, " batch", " batches") + " of " +
-          std::to_string(needs.slot_bytes) + " bytes and " + std::to_string(needs.threads) +
-          Plural(needs.threads, " worker", " workers") +
-          (needs.pieces > 1 ? ", for rows of up to " + std::to_string(needs.pieces) + " images,"
-                            : "") +
-          (alone ? "" : ", next to the other iterations and loaders,") + " need at least " +
-          std::to_string(minimum) + " bytes of working memory, and the budget is " +
-          std::to_string(budget),
+      .cause = std::to_string(batches) + Plural(batches, " batch", " batches") + " of " +
+               std::to_string(needs.slot_bytes) + " bytes and " + std::to_string(needs.threads) +
+               Plural(needs.threads, " worker", " workers") +
+               (needs.pieces > 1 ? " for rows of up to " + std::to_string(needs.pieces) + " images"
+                                 : "") +
+               (alone ? "" : ", next to the other iterations and loaders,") + " need at least " +
+               std::to_string(minimum) + " bytes of working memory, and the budget is " +
+               std::to_string(budget),
       .changes = std::move(changes)};
 }
 

@@ -29,6 +29,18 @@ TEST(MemoryPlan, ErrorNamesTheMinimum) {
   EXPECT_EQ(PlanMemory(kNeeds, kMinimum)->requests, kSureReads);
 }
 
+TEST(MemoryPlan, ErrorNamesTheImagesOfARow) {
+  MemoryNeeds needs = kNeeds;
+  needs.pieces = 3;
+  const auto has = [](const Result<MemoryPlan>& plan, const std::string& text) {
+    return plan.error().cause.find("2 workers for rows of up to 3 images" + text) !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(has(PlanMemory(needs, kSlot), " need at least"));
+  EXPECT_TRUE(has(PlanMemory(needs, kSlot, std::array{MemoryClaim{}}),
+                  ", next to the other iterations and loaders, need at least"));
+}
+
 TEST(MemoryPlan, AdviceNamesTheRoomForCropsOnlyIfThereIsOne) {
   MemoryNeeds needs = kNeeds;
   const auto advice = [&] { return PlanMemory(needs, kMinimum - 1).error().Advice(); };
