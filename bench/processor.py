@@ -13,16 +13,23 @@ Printed: milliseconds of CPU time for an image, and the time as a multiple of st
 round: median (least - most).
 
 --threads: that many threads of Python call one processor at the same time. Printed for each number: images
-per second; how much the interpreter's lock is held, by gilknocker if it is installed, which asks for the
-lock once a millisecond (about 1 % in an idle process, 80 % next to a loop in Python); and the largest memory
-of the process so far.
+per second; the share of the time in which calls hold the interpreter's lock; and the largest memory of the
+process so far. The share is the CPU time with the lock of a call alone, times calls per second, so it does
+not depend on how many threads share a core. Another thread measures that time: it takes the lock whenever
+the call releases it, sleeps with it, and sees by the CPU clock of the call's thread what passed without it.
+The time is too large by what the call does until the other thread runs: the controls, printed first, are
+zlib.crc32, which holds no lock, and a loop in Python, which holds it all the time. Linux, Python 3.11 or
+later; as root that other thread has a real-time priority, without which the time is less exact.
 """
 
 import argparse
+import contextlib
+import ctypes
 import functools
 import importlib.util
 import io
 import json
+import operator
 import os
 import pathlib
 import resource
@@ -33,6 +40,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 from in_turns import photographs
 
@@ -206,16 +214,64 @@ def in_turns(config, files, rounds):
         print(f"  {name:36}{spread[0]:>24} ms{spread[1]:>24}")
 
 
-def from_threads(process, files, threads, seconds):
-    """Returns the images per second of that many threads, and gilknocker's metric of the interpreter's lock,
-    or None without it.
-    """
-    try:
-        import gilknocker
+def locked_time(process, data):
+    """Returns the CPU seconds of a call with the interpreter's lock, and all of its CPU seconds."""
+    marks, leave = [], threading.Lock()
+    leave.acquire()
 
-        knocker = gilknocker.KnockKnock(polling_interval_micros=1000)
-    except ImportError:
-        knocker = None
+    def call():
+        marks.append(time.thread_time())
+        try:
+            process(data)
+        finally:
+            marks.append(time.thread_time())
+            leave.acquire()  # a thread that has ended has no clock
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    read = functools.partial(time.clock_gettime, time.pthread_getcpuclockid(thread.ident))
+    sleep = functools.partial(ctypes.PyDLL(None).usleep, 3000)
+    held = before = 0.0
+    while len(marks) < 2:
+        if marks:  # between the three calls the interpreter switches to no other thread
+            begin, _, end = map(operator.call, (read, sleep, read))
+            held += begin - (before or marks[0])
+            before = end
+        time.sleep(0)
+    held += max(marks[1] - (before or marks[0]), 0)
+    leave.release()
+    thread.join()
+    return held, marks[1] - marks[0]
+
+
+def median_locked(process, inputs):
+    """Returns the medians of the two times of locked_time."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.001)
+    if len(os.sched_getaffinity(0)) > 1:  # on one core it would keep the call from running
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    try:
+        times = [locked_time(process, data) for data in inputs]
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        sys.setswitchinterval(interval)
+    return [statistics.median(each) for each in zip(*times)]
+
+
+def print_controls():
+    def loop(_):
+        end = time.thread_time() + 0.01
+        while time.thread_time() < end:
+            pass
+
+    for name, process, data in (("zlib.crc32", zlib.crc32, bytes(1 << 24)), ("a loop in Python", loop, None)):
+        held, whole = median_locked(process, [data] * 20)
+        print(f"control: {name}: lock held {held * 1e6:,.0f} of {whole * 1e6:,.0f} µs of CPU time a call")
+
+
+def from_threads(process, files, threads, seconds):
+    """Returns the images per second of that many threads."""
     done = [0] * threads
     begin = threading.Barrier(threads + 1)
     end = [0.0]
@@ -229,19 +285,12 @@ def from_threads(process, files, threads, seconds):
     running = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
     for thread in running:
         thread.start()
-    if knocker:
-        knocker.start()
     started = time.perf_counter()
     end[0] = started + seconds
     begin.wait()
     for thread in running:
         thread.join()
-    taken = time.perf_counter() - started
-    held = None
-    if knocker:
-        held = knocker.contention_metric
-        knocker.stop()
-    return sum(done) / taken, held
+    return sum(done) / (time.perf_counter() - started)
 
 
 def main():
@@ -258,6 +307,8 @@ def main():
     os.sched_setaffinity(0, {int(core) for core in args.cores.split(",")})
     files = pages(args.images) if args.page else squares(args.photos, args.images, args.side)
     kind = "PNG pages" if args.page else f"JPEGs of {args.side} x {args.side}"
+    if args.threads is not None:
+        print_controls()
     for family, config in CONFIGS.items():
         print(f"{family}, {len(files)} {kind}")
         if args.threads is None:
@@ -267,14 +318,14 @@ def main():
         for name in ("stoker", "SGLang", "transformers, torchvision"):
             if name not in runs:
                 continue
+            held, whole = median_locked(runs[name][0], files)
+            print(f"  {name}: lock held {held * 1e6:,.0f} of {whole * 1e6:,.0f} µs of CPU time a call")
             for threads in (int(number) for number in args.threads.split(",")):
-                rates = [
+                speeds = [
                     from_threads(runs[name][0], files, threads, args.seconds) for _ in range(args.rounds)
                 ]
-                speeds = [rate for rate, _ in rates]
                 speed = f"{statistics.median(speeds):.1f} ({min(speeds):.1f} - {max(speeds):.1f})"
-                holds = [held for _, held in rates if held is not None]
-                lock = f", lock held {statistics.median(holds):.1%}" if holds else ""
+                lock = f", lock held {held * statistics.median(speeds):.2%}"
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
                 print(f"  {name:28}{threads:3} threads: {speed} images/s{lock}, {memory} MiB")
 
