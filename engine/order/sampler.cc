@@ -62,7 +62,9 @@ Error NoTokenBatch(const SamplerOptions& options) {
   const bool drops = options.drop_remainder;
   if (options.samples == 0) {
     return Error{.code = Code::kInvalidArgument,
-                 .cause = "the only batch is not full, and drop_remainder leaves it out",
+                 .cause = options.tokens->has_buckets()
+                              ? "no step is full, and drop_remainder leaves the last one out"
+                              : "the only batch is not full, and drop_remainder leaves it out",
                  .changes = {{OptionChange::How::kLower, "batch_tokens"},
                              {OptionChange::How::kLeaveOut, "drop_remainder"}}};
   }
@@ -98,7 +100,10 @@ Error NoRows(const SamplerOptions& options) {
 Result<Sampler> Sampler::Make(const SamplerOptions& options) {
   TRY(Check(options));
   if (RowsOf(options, options.samples) == 0) {
-    return options.tokens == nullptr ? NoRows(options) : NoTokenBatch(options);
+    // In buckets there are fewer batches than ranks only if there are fewer samples, one in each.
+    const bool of_samples =
+        options.tokens == nullptr || (options.tokens->has_buckets() && options.samples != 0);
+    return of_samples ? NoRows(options) : NoTokenBatch(options);
   }
   return Sampler(options);
 }

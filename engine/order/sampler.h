@@ -65,6 +65,11 @@ class Sampler {
   // Precondition: batch.index < batches_from(batch.start).
   uint32_t RowsIn(BatchName batch) const;
 
+  // The length of the rows of a batch; 0 if it is not in buckets.
+  uint32_t LengthOf(BatchName batch) const {
+    return options_.tokens == nullptr ? 0 : TokenRows(batch).length;
+  }
+
   // The most rows of a batch.
   uint32_t most_rows() const {
     return options_.tokens == nullptr ? options_.batch_size : options_.tokens->most_rows();

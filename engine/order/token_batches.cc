@@ -6,7 +6,9 @@
 
 #include "core/hash/hash.h"
 #include "core/numbers/permutation.h"
+#include "core/numbers/random.h"
 #include "engine/options/options.h"
+#include "transforms/spec/weights.h"
 
 namespace stoker {
 namespace {
@@ -58,7 +60,10 @@ class Lookahead {
 }  // namespace
 
 TokenBatches::TokenBatches(const TokenBatchOptions& options)
-    : seed_(options.seed), shuffle_(options.shuffle), padded_(options.padded) {
+    : seed_(options.seed),
+      shuffle_(options.shuffle),
+      padded_(options.padded || options.buckets != nullptr),
+      run_(options.run) {
   const auto samples = static_cast<uint32_t>(options.tokens.size());
   uint64_t all = 0;
   {
@@ -85,9 +90,13 @@ TokenBatches::TokenBatches(const TokenBatchOptions& options)
 
   slots_.reserve(samples);
   begins_.push_back(0);
-  const bool full = padded_ ? PackBySize(options, tops) : Pack(options, tops);
+  if (options.buckets != nullptr) {
+    all = PackInBuckets(options);
+  } else {
+    const bool full = padded_ ? PackBySize(options, tops) : Pack(options, tops);
+    full_ = begins_.size() - (full ? 1 : 2);
+  }
   const uint64_t batches = begins_.size() - 1;
-  full_ = batches - (full ? 0 : 1);
   fill_ = static_cast<double>(all) / static_cast<double>(batches) / options.budget;
   const uint64_t four = uint64_t{4} * tops.back();
   const bool rows_limit = most_rows_ == options.most_rows;
@@ -143,6 +152,32 @@ bool TokenBatches::PackBySize(const TokenBatchOptions& options, std::span<const 
   return rows == most;
 }
 
+uint64_t TokenBatches::PackInBuckets(const TokenBatchOptions& options) {
+  const auto samples = static_cast<uint32_t>(members_.size());
+  uint64_t places = 0;
+  std::vector<double> weights;
+  weights.reserve(options.buckets->all.size());
+  for (const Buckets::Bucket& bucket : options.buckets->all) weights.push_back(bucket.weight);
+  while (slots_.size() < samples) {
+    RandomStream random({seed_, 0, lengths_.size()}, kBucketStream);
+    const Buckets::Bucket& bucket =
+        options.buckets->all[ChooseIndex(random.Uniform(), weights, weights.size())];
+    lengths_.push_back(bucket.length);
+    const uint64_t rows = options.buckets->RowsOf(bucket, options.budget, options.most_rows);
+    const uint64_t left = std::min(samples - slots_.size(), rows * run_);
+    const uint64_t batches = std::min<uint64_t>(run_, left);
+    for (uint64_t b = 0; b < batches; ++b) {
+      const uint64_t count = left / batches + (b < left % batches ? 1 : 0);
+      for (uint64_t i = 0; i < count; ++i) slots_.push_back(static_cast<uint32_t>(slots_.size()));
+      EndBatch();
+    }
+    if (left == rows * run_) full_ += run_;
+    places += left * bucket.length;
+    most_places_ = std::max(most_places_, (left + batches - 1) / batches * bucket.length);
+  }
+  return places;
+}
+
 void TokenBatches::EndBatch() {
   const auto end = static_cast<uint32_t>(slots_.size());
   most_rows_ = std::max(most_rows_, end - begins_.back());
@@ -155,10 +190,12 @@ uint64_t TokenBatches::Hash() const {
     return Hash64(std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()), hash);
   };
   const std::array<uint64_t, 1> full = {full_};
-  return add(full, add(begins_, add(slots_, add(class_begins_, add(members_, 0)))));
+  const uint64_t hash = add(full, add(begins_, add(slots_, add(class_begins_, add(members_, 0)))));
+  return has_buckets() ? add(lengths_, hash) : hash;
 }
 
 uint64_t TokenBatches::MostOf(std::span<const uint32_t> of) const {
+  if (has_buckets()) return most_places_;
   std::vector<uint64_t> largest(class_begins_.size() - 1);  // of each class
   for (size_t c = 0; c < largest.size(); ++c) {
     for (uint32_t m = class_begins_[c]; m < class_begins_[c + 1]; ++m) {
@@ -185,9 +222,17 @@ size_t TokenBatches::ClassOf(uint32_t member) const {
 
 TokenBatches::Rows TokenBatches::RowsOf(uint64_t epoch, uint64_t number, uint64_t batches) const {
   uint64_t batch = number % batches;
-  if (shuffle_ && batch < full_) batch = Permutation(full_, TokenSeed(seed_, 0), epoch)(batch);
-  return {.position = number / batches * slots_.size() + begins_[batch],
-          .count = begins_[batch + 1] - begins_[batch]};
+  if (shuffle_ && batch < full_) {
+    const Permutation runs(full_ / run_, TokenSeed(seed_, 0), epoch);
+    batch = runs(batch / run_) * run_ + batch % run_;
+  }
+  Rows rows{.position = number / batches * slots_.size() + begins_[batch],
+            .count = begins_[batch + 1] - begins_[batch]};
+  if (!has_buckets()) return rows;
+  // Batches beyond the last one complete its run, whose batches then have one row each.
+  if (number >= batches) rows.count = 1;
+  rows.length = number < batches ? lengths_[batch / run_] : lengths_.back();
+  return rows;
 }
 
 uint64_t TokenBatches::MemberAt(uint64_t epoch, uint64_t position) const {

@@ -9,16 +9,23 @@
 //      that does. The batch is complete when none fits, or when it has its most rows.
 //      Padded batches have samples of similar sizes instead: from the largest on, each batch takes
 //      the next samples as long as its rows × its largest class are within the budget.
+//      In buckets all samples are one class. A run of W batches has one length L, which is drawn
+//      from (seed, the run's number), and W × ⌊budget / L⌋ rows. The samples that are left for the
+//      last run are dealt out evenly to its batches; fewer than W have a batch each. An epoch
+//      permutes runs instead of batches, so all batches of a step of W ranks, [sW, (s + 1)W), have
+//      one length. (timm's naflex_dataset.py draws such a schedule, too.)
 //   3. The template keeps only the class of each of its rows. An epoch permutes the batches, and
 //      which sample of a class is in which of its rows; so any batch stays within the budget.
 //
 // A position is a row's index in the template. With Remainder::kPad batches wrap; positions
-// continue.
+// continue. In buckets only the first row of each is repeated, with the last run's length.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "engine/options/buckets.h"
 
 namespace stoker {
 
@@ -29,6 +36,10 @@ struct TokenBatchOptions {
   uint64_t seed = 0;
   bool shuffle = false;
   bool padded = false;  // rows × the largest of a batch count, instead of the sum
+  // If not null, `tokens` are equal, and only their number matters. It must outlive the call, and
+  // RowsOf(bucket, budget, most_rows) must be at least 1 for each bucket.
+  const Buckets* buckets = nullptr;
+  uint32_t run = 1;  // W, the batches of a step; 1 without buckets
 };
 
 // The numbers of this definition, for both of its forms.
@@ -37,6 +48,7 @@ inline constexpr uint64_t kTemplateEpoch = uint64_t{1} << 33;  // of step 2's or
 constexpr bool IsOfTokenClass(uint32_t tokens, uint32_t largest, bool shuffle) {
   return shuffle ? uint64_t{tokens} * 64 >= uint64_t{largest} * 63 : tokens == largest;
 }
+inline constexpr uint32_t kBucketStream = 0xfffb;  // of random draws, which no transform has
 // The seeds of step 3: of the batches (0), and of each class, from the smallest (1) on.
 constexpr uint64_t TokenSeed(uint64_t seed, uint64_t of) {
   return seed + (of + 1) * 0x9E3779B97F4A7C15;
@@ -53,8 +65,10 @@ class TokenBatches {
   // An upper bound of the bytes for each sample while batches are planned, with those of `tokens`.
   static constexpr uint64_t kPlanBytes = 64;
 
+  bool has_buckets() const { return !lengths_.empty(); }
+
   // The number of batches in each epoch, over all ranks; `full`: without the last one if the
-  // smallest sample would still fit in it.
+  // smallest sample would still fit in it, or without the last run if it is not full.
   uint64_t batches(bool full) const { return full ? full_ : begins_.size() - 1; }
   uint32_t most_rows() const { return most_rows_; }  // of any batch
   double fill() const { return fill_; }              // tokens / (batches × budget)
@@ -63,7 +77,7 @@ class TokenBatches {
   // which the last one is not full, or if they are padded.
   uint64_t fuller_budget() const { return fuller_; }
   // An upper bound, over the batches of all epochs, of the sum of `of`, a number of each sample; of
-  // padded batches, of the rows × the largest.
+  // padded batches, of the rows × the largest. In buckets, of the rows × their length.
   uint64_t MostOf(std::span<const uint32_t> of) const;
   // Equal for the same batches in all epochs of a seed.
   uint64_t Hash() const;
@@ -73,6 +87,7 @@ class TokenBatches {
   struct Rows {
     uint64_t position = 0;  // of the first row
     uint32_t count = 0;
+    uint32_t length = 0;  // of each row, in buckets
   };
   Rows RowsOf(uint64_t epoch, uint64_t number, uint64_t batches) const;
 
@@ -91,20 +106,25 @@ class TokenBatches {
   // class.
   bool Pack(const TokenBatchOptions& options, std::span<const uint32_t> tops);
   bool PackBySize(const TokenBatchOptions& options, std::span<const uint32_t> tops);
+  // Also fills lengths_ and full_. Returns rows × length of all batches.
+  uint64_t PackInBuckets(const TokenBatchOptions& options);
   void EndBatch();
   uint64_t MemberAt(uint64_t epoch, uint64_t position) const;
   size_t ClassOf(uint32_t member) const;
 
   const uint64_t seed_;
   const bool shuffle_, padded_;
+  const uint32_t run_;
   uint32_t most_rows_ = 0;
-  uint64_t full_ = 0;  // batches; the last one is the only one that may not be full
+  uint64_t full_ = 0;  // batches, a multiple of run_; those after them may not be full
   double fill_ = 0;
   uint64_t fuller_ = 0;
   std::vector<uint32_t> members_;       // samples, by (tokens, id)
   std::vector<uint32_t> class_begins_;  // in members_, and their number
   std::vector<uint32_t> slots_;         // by position: a member of the row's class
   std::vector<uint32_t> begins_;        // of batches, in slots_, and their number
+  std::vector<uint32_t> lengths_;       // of runs, in buckets
+  uint64_t most_places_ = 0;            // in buckets: rows × length of any batch
 };
 
 // The batches of an epoch, as lists of samples, made literally: the specification that TokenBatches
@@ -113,6 +133,14 @@ struct PlainTokenBatches {
   PlainTokenBatches(const TokenBatchOptions& options, uint64_t epoch);
   std::vector<std::vector<uint64_t>> batches;
   uint64_t full = 0;  // TokenBatches::batches(true)
+};
+
+// The same of options with buckets.
+struct PlainBucketBatches {
+  PlainBucketBatches(const TokenBatchOptions& options, uint64_t epoch);
+  std::vector<std::vector<uint64_t>> batches;
+  std::vector<uint32_t> lengths;  // by batch
+  uint64_t full = 0;
 };
 
 }  // namespace stoker

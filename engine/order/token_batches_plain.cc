@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/numbers/permutation.h"
+#include "core/numbers/random.h"
 #include "engine/order/token_batches.h"
 
 namespace stoker {
@@ -76,6 +77,56 @@ PlainTokenBatches::PlainTokenBatches(const TokenBatchOptions& options, uint64_t 
   if (!options.shuffle || full == 0) return;
   const Permutation order(full, TokenSeed(options.seed, 0), epoch);
   for (uint64_t i = 0; i < full; ++i) batches[i] = samples[order(i)];
+}
+
+PlainBucketBatches::PlainBucketBatches(const TokenBatchOptions& options, uint64_t epoch) {
+  const uint64_t samples = options.tokens.size();
+  std::vector<double> ends;  // of the weights, added up
+  ends.reserve(options.buckets->all.size());
+  for (const auto& [length, weight] : options.buckets->all) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + weight);
+  }
+  struct Run {
+    uint32_t length;
+    std::vector<uint64_t> rows;  // of its batches
+  };
+  std::vector<Run> runs;
+  uint64_t whole = 0;  // runs
+  for (uint64_t left = samples; left != 0;) {
+    RandomStream random({options.seed, 0, runs.size()}, kBucketStream);
+    const auto drawn = std::ranges::upper_bound(ends, random.Uniform() * ends.back());
+    const auto bucket =
+        std::min(static_cast<size_t>(drawn - ends.begin()), options.buckets->all.size() - 1);
+    Run& run = runs.emplace_back();
+    run.length = options.buckets->all[bucket].length;
+    run.rows.resize(options.run);
+    uint64_t most = std::min(options.budget / run.length, options.most_rows);
+    while (most % options.buckets->multiple != 0) --most;
+    for (uint64_t i = 0; i < most * options.run && left != 0; ++i, --left) {
+      ++run.rows[i % options.run];
+    }
+    if (run.rows.back() == most) ++whole;
+  }
+  const Permutation order(samples, TokenSeed(options.seed, 1), epoch);
+  uint64_t next = 0;
+  std::vector<std::vector<std::vector<uint64_t>>> filled;  // runs
+  for (const Run& run : runs) {
+    filled.emplace_back();
+    for (const uint64_t count : run.rows) {
+      std::vector<uint64_t> batch;
+      for (uint64_t i = 0; i < count; ++i, ++next) {
+        batch.push_back(options.shuffle ? order(next) : next);
+      }
+      if (count != 0) filled.back().push_back(batch);
+    }
+  }
+  for (uint64_t i = 0; i < runs.size(); ++i) {
+    const bool moves = options.shuffle && i < whole;
+    const uint64_t at = moves ? Permutation(whole, TokenSeed(options.seed, 0), epoch)(i) : i;
+    batches.insert(batches.end(), filled[at].begin(), filled[at].end());
+    lengths.insert(lengths.end(), filled[at].size(), runs[at].length);
+  }
+  full = whole * options.run;
 }
 
 }  // namespace stoker
