@@ -118,6 +118,8 @@ def option_types(row):
         return "str | int", "string or integer"
     if row["name"] == "on_bad":
         return "str | Mapping[str, str]", "string"
+    if row["name"] == "buckets":
+        return "Buckets | str", "string"
     if row["name"] in ("cache", "tokens"):
         return "str", "string"
     if isinstance(row.get("default"), str):

@@ -20,8 +20,8 @@ constexpr const char* kPieces = "images of a sample";  // if there are several
 constexpr const char* kTokenBatches = "token batches";
 constexpr const char* kProcessor = "processor";
 constexpr std::string_view kOfPlan[] = {  // differ in it, too
-    kSamples, kFingerprint, kProcessor, "batch_size", "batch_tokens",
-    "tokens", "padding",    "shuffle",  "seed"};
+    kSamples,  kFingerprint, kProcessor, "batch_size", "batch_tokens", "tokens",
+    "padding", "buckets",    "shuffle",  "seed",       "world"};
 
 void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
   const TransformRow& row = RowOf(transform);
@@ -161,7 +161,10 @@ std::string Difference(std::string_view name, const std::string& was, const std:
     return "samples have other numbers of tokens: the batches' hash was " + DisplayText(was) +
            " and is " + is;
   }
-  return DisplayText(name) + " was " + DisplayText(was) + " and is " + DisplayText(is);
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? "none" : DisplayText(value);
+  };
+  return DisplayText(name) + " was " + shown(was) + " and is " + shown(is);
 }
 
 }  // namespace

@@ -116,6 +116,11 @@ Result<BatchName> GoOn(BatchName next, const Sampler& there, const Sampler& here
     return Invalid("the state's batch " + std::to_string(next.index) + " is of an epoch that has " +
                    std::to_string(batches));
   }
+  const TokenBatches* const tokens = here.options().tokens;
+  if (tokens != nullptr && tokens->has_buckets() && next.start % here.step() != 0) {
+    return Invalid("the state's start " + std::to_string(next.start) +
+                   " is not that of a step, whose batches have one length");
+  }
   if (next.index == batches) return BatchName{next.epoch, here.batches_per_epoch()};
   if (there.step() != here.step()) {
     next.start += next.index * there.step();
@@ -147,7 +152,8 @@ Result<BatchName> ReadState(std::string_view state, const Identity& identity, co
   ASSIGN_OR_RETURN(const SavedState saved, Parse(state));
   std::vector<std::string_view> except;
   const bool of_tokens = order.options().tokens != nullptr;
-  if (!same_ranks) except = {"world"};
+  const bool in_buckets = of_tokens && order.options().tokens->has_buckets();
+  if (!same_ranks && !in_buckets) except = {"world"};
   if (!same_ranks && !of_tokens) except.emplace_back("batch_size");
   const std::vector<std::string> different = Differences(saved.identity, identity, except);
   if (!different.empty()) return OfAnother(different);

@@ -38,13 +38,16 @@ Option<LoaderOptions> ChoiceOf(const char* name, const Choices& choices) {
   return {{.name = name, .choices = choices}, &ValueOf<member>};
 }
 
-OptionValue PolicyOf(LoaderOptions& options) {
-  return TextValue{&options.on_bad,
-                   [](const void* from) { return static_cast<const BadPolicy*>(from)->ToString(); },
+// An option whose type has Parse and ToString.
+template <auto member>
+OptionValue Parsed(LoaderOptions& options) {
+  using Value = std::decay_t<decltype(options.*member)>;
+  return TextValue{&(options.*member),
+                   [](const void* from) { return static_cast<const Value*>(from)->ToString(); },
                    [](void* to, const std::string& text) -> std::optional<Refusal> {
-                     Result<BadPolicy> policy = BadPolicy::Parse(text);
-                     if (!policy.ok()) return Refusal{policy.error().cause, policy.error().advice};
-                     *static_cast<BadPolicy*>(to) = *policy;
+                     Result<Value> value = Value::Parse(text);
+                     if (!value.ok()) return Refusal{value.error().cause, value.error().advice};
+                     *static_cast<Value*>(to) = *std::move(value);
                      return std::nullopt;
                    }};
 }
@@ -57,18 +60,6 @@ OptionValue AnyText(LoaderOptions& options) {
                      *static_cast<std::string*>(to) = text;
                      return std::nullopt;
                    }};
-}
-
-OptionValue CacheOf(LoaderOptions& options) {
-  return TextValue{
-      &options.cache,
-      [](const void* from) { return static_cast<const CacheChoice*>(from)->ToString(); },
-      [](void* to, const std::string& text) -> std::optional<Refusal> {
-        Result<CacheChoice> choice = CacheChoice::Parse(text);
-        if (!choice.ok()) return Refusal{choice.error().cause, choice.error().advice};
-        *static_cast<CacheChoice*>(to) = *std::move(choice);
-        return std::nullopt;
-      }};
 }
 
 OptionValue ChannelsOf(LoaderOptions& options) {
@@ -119,6 +110,14 @@ std::vector<LoaderOptionRow> MakeTable() {
            "longest), is 1 for these. With batch_tokens, rows × longest is at most that, "
            "counted in `tokens` if these are given, and samples of a batch have similar numbers.",
        .flag_group = kMain},
+      {.option = {{.name = "buckets"}, &Parsed<&O::buckets>},
+       .doc = "lengths for the rows of SigLIP2's processor (NaFlex), of which each step of all "
+              "processes has one: a `Buckets`, or as text \"128:0.5,256:2%8\": with weights, and a "
+              "multiple of rows",
+       .more = "A batch has batch_tokens // length rows, and sizes need not be known.",
+       .zero = "all rows have the processor's max_num_patches",
+       .flag_group = kMain,
+       .flag_value = "LENGTHS"},
       {.option = Flag<&O::shuffle>("shuffle"), .doc = "a new order each epoch"},
       {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
        .doc = "seed of the order and of every random transform",
@@ -219,7 +218,7 @@ std::vector<LoaderOptionRow> MakeTable() {
                "effect on uint16.",
        .of_images = true,
        .decides = SampleFault::kUnsupported},
-      {.option = {{.name = "on_bad"}, &PolicyOf},
+      {.option = {{.name = "on_bad"}, &Parsed<&O::on_bad>},
        .doc = "what becomes of photographs and records that cannot be read or decoded: \"fail\", "
               "\"substitute\" or \"drop\"; or by class of faults, and the others fail: "
               "\"truncated=drop,vanished=substitute\"",
@@ -247,7 +246,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .changes_batches = false,
        .flag_group = kBad,
        .flag_value = "FILE"},
-      {.option = {{.name = "cache"}, &CacheOf},
+      {.option = {{.name = "cache"}, &Parsed<&O::cache>},
        .doc = "keeps photographs, packed, for later epochs and other processes: "
               "\"ram:8GiB\" in memory, \"dir:/scratch:200GB\" in a folder on a local disk",
        .more = "Batches are the same with and without it. Baseline JPEGs take about twice as long "

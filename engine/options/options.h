@@ -14,6 +14,7 @@
 #include "core/batch/dtype.h"
 #include "engine/map/map_function.h"
 #include "engine/options/bad_policy.h"
+#include "engine/options/buckets.h"
 #include "engine/options/cache_choice.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/backend/device.h"
@@ -90,7 +91,7 @@ struct LoaderOptions {
   // knows the sizes of images (SampleSource::FactsOf) and no bad sample is substituted. May be
   // null.
   std::shared_ptr<const Processor> processor{};
-  std::shared_ptr<const PatchCounts> patch_counts{};  // set by the loader
+  std::shared_ptr<const PatchCounts> patch_counts{};  // set by the loader; null in buckets
   // The type of transformed images. kU8: 0…255; kU16: 0…65535, of 8 bits × 257; kF16, kBF16, kF32:
   // value / 255 or, of images of 16 bits, value / 65535, or normalized.
   DType dtype = DType::kU8;
@@ -123,6 +124,10 @@ struct LoaderOptions {
   // rows of a batch × its longest, both in `tokens` if these are given, are at most batch_tokens,
   // so its samples have similar numbers of these.
   RowPadding padding = RowPadding::kNone;
+  // Lengths of the rows of a processor that takes any most patches of an image (Sizing::kPatches):
+  // each run of `world` batches, which is a step of all ranks, has one, to which images are resized
+  // and rows padded; and batch_tokens / length rows.
+  Buckets buckets{};
   bool shuffle = false;  // a new order each epoch
   uint64_t seed = 0;     // for the order and for every random transform
   uint32_t rank = 0;     // index among the `world` processes that share the dataset

@@ -32,7 +32,7 @@ uint64_t PatchesOf(const Processor& processor, const ImageFacts& facts, bool& kn
 }
 
 bool PlacesAreImages(const LoaderOptions& options) {
-  return options.padding == RowPadding::kNone && FixedPlan(options.processor->recipe());
+  return !PadsRows(options) && FixedPlan(options.processor->recipe());
 }
 
 Result<std::shared_ptr<const PatchCounts>> PatchCountsOf(const LoaderOptions& options,

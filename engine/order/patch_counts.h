@@ -14,6 +14,11 @@ namespace stoker {
 
 class Processor;
 
+// Whether the rows of a batch have one length of their own, with a mask.
+inline bool PadsRows(const LoaderOptions& options) {
+  return options.padding == RowPadding::kLongest || !options.buckets.empty();
+}
+
 // Whether each place in pixel_values is a whole image, because the processor makes all of one size;
 // otherwise it is a patch or a tile.
 bool PlacesAreImages(const LoaderOptions& options);

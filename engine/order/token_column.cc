@@ -76,6 +76,7 @@ Result<std::vector<uint32_t>> TokensOf(const LoaderOptions& options, uint64_t me
     return error;
   }
   const Field& of = source.fields()[column.value_or(0)];
+  const PatchCounts* const counts = options.patch_counts.get();
   std::vector<uint32_t> tokens(source.size());
   constexpr size_t kAtOnce = 512;
   std::array<uint64_t, kAtOnce> ids;
@@ -88,7 +89,8 @@ Result<std::vector<uint32_t>> TokensOf(const LoaderOptions& options, uint64_t me
     if (column) source.FixedRows(*column, std::span(ids).first(count), rows.data());
     for (size_t i = 0; i < count; ++i) {
       const int64_t number = column ? of.ClassNumberIn(rows.data() + i * of.row_bytes())
-                                    : int64_t{options.patch_counts->TokensOf(begin + i)};
+                             : counts != nullptr ? int64_t{counts->TokensOf(begin + i)}
+                                                 : 1;
       tokens[begin + i] = static_cast<uint32_t>(number);
       least = std::min(least, number);
       most = std::max(most, number);
@@ -127,7 +129,9 @@ Result<std::shared_ptr<const TokenBatches>> TokenBatchesOf(const LoaderOptions& 
                         .most_rows = options.batch_size == 0 ? kMostBatchRows : options.batch_size,
                         .seed = options.seed,
                         .shuffle = options.shuffle,
-                        .padded = options.padding == RowPadding::kLongest});
+                        .padded = options.padding == RowPadding::kLongest,
+                        .buckets = options.buckets.empty() ? nullptr : &options.buckets,
+                        .run = options.buckets.empty() ? 1 : options.world});
 }
 
 }  // namespace stoker

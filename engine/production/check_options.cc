@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "core/batch/image.h"
+#include "core/result/plural.h"
 #include "core/result/try.h"
 #include "engine/arrays/processor.h"
 #include "engine/map/map_caller.h"
 #include "engine/options/option_table.h"
+#include "engine/order/patch_counts.h"
 #include "io/source/field.h"
 #include "io/source/image_numbers.h"
 #include "transforms/decode/decoding.h"
@@ -181,6 +183,50 @@ Status CheckRowPadding(const LoaderOptions& options) {
   }
   TRY(CheckFixedImages("padding=\"longest\"", *options.source));
   return CheckMapsBatches(options, "padding", "leave padding out");
+}
+
+// Checks that there are buckets for a processor that makes rows of any length, and that each fits.
+Status CheckBuckets(const LoaderOptions& options) {
+  const Buckets& buckets = options.buckets;
+  TRY(Buckets::Parse(buckets.ToString()));  // of a program
+  if (buckets.empty()) return {};
+  const auto refuse = [](const std::string& why, std::string advice) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "there are buckets, and " + why,
+                 .advice = std::move(advice)};
+  };
+  if (options.processor == nullptr || options.processor->recipe().sizing != Sizing::kPatches) {
+    return refuse("no processor resizes images to a number of patches",
+                  "Give one of SigLIP2 (NaFlex), or leave buckets out");
+  }
+  if (options.batch_tokens == 0) {
+    return refuse("there is no batch_tokens", "Give batch_tokens, the rows of a batch × length");
+  }
+  if (!options.tokens.empty() || options.padding != RowPadding::kNone) {
+    return refuse(options.tokens.empty() ? "padding is \"longest\", which is another length"
+                                         : "tokens is '" + options.tokens +
+                                               "', while rows × length count against batch_tokens",
+                  "Leave one of them out");
+  }
+  TRY(CheckFixedImages("a loader with buckets", *options.source));
+  const uint32_t most_rows = options.batch_size == 0 ? kMostBatchRows : options.batch_size;
+  ProcessorRecipe recipe = options.processor->recipe();
+  for (const Buckets::Bucket& bucket : buckets.all) {
+    recipe.padded_rows = bucket.length;
+    if (Status fits = CheckRowBytes(recipe, *FixedPlan(recipe)); !fits.ok()) {
+      Error error = std::move(fits).error();
+      error.advice = "Give a shorter length";
+      return error;
+    }
+    if (buckets.RowsOf(bucket, options.batch_tokens, most_rows) != 0) continue;
+    std::string limits = "batch_tokens is " + std::to_string(options.batch_tokens);
+    if (options.batch_size != 0) limits += " and batch_size " + std::to_string(most_rows);
+    return refuse(limits + ", which leaves no room for " + std::to_string(buckets.multiple) +
+                      Plural(buckets.multiple, " row of ", " rows of ") +
+                      std::to_string(bucket.length) + " patches",
+                  "Raise it, or give a shorter length or a lower multiple");
+  }
+  return CheckMapsBatches(options, "buckets", "leave buckets out");
 }
 
 // Checks the layout and dtype of the output. Plan::Compile checks everything else.
@@ -499,6 +545,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckPieces(options));
   TRY(CheckHasObjects(options));
   TRY(CheckNumbers(options));
+  TRY(CheckBuckets(options));
   TRY(CheckBatches(options));
   TRY(CheckProcessor(options));
   TRY(CheckRowPadding(options));
@@ -518,7 +565,7 @@ Status CheckOptions(const LoaderOptions& options) {
 
 std::vector<ColumnSpec> FiguresOf(const LoaderOptions& options) {
   const ProcessorRecipe& recipe = options.processor->recipe();
-  return FigureColumns(recipe, recipe.padded_rows != 0 || options.padding == RowPadding::kLongest);
+  return FigureColumns(recipe, recipe.padded_rows != 0 || PadsRows(options));
 }
 
 uint32_t MostRows(const LoaderOptions& options) {

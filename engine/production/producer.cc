@@ -130,10 +130,11 @@ uint64_t Producer::NextSubstitute(SampleInFlight& sample) const {
   if (sample.read_of(sample.failed).sample != sample.read.sample) return sample.read.sample;
   const Slot& slot = *sample.claim.slot;
   constexpr uint32_t kMostDraws = 1024;
+  const PatchCounts* const counts = options_.patch_counts.get();
   for (;; ++sample.draws) {
     const uint64_t next = sampler_.SubstituteFor(slot.epoch, sample.draw.position, sample.draws);
-    const bool fits =
-        !slot.has_room() || options_.patch_counts->places[next] <= slot.RoomOf(sample.claim.row);
+    const bool fits = !slot.has_room() || counts == nullptr ||
+                      counts->places[next] <= slot.RoomOf(sample.claim.row);
     if (!fits && sample.draws >= kMostDraws) sample.substitutes = Sampler::kMostSubstitutes;
     if (fits || sample.draws >= kMostDraws) return next;
   }

@@ -91,7 +91,7 @@ bool Replaces(const ColumnSpec& added, const Field& field) {
 ColumnSpec PixelColumn(const LoaderOptions& options) {
   const ProcessorRecipe& recipe = options.processor->recipe();
   const std::optional<ImagePlan> fixed = FixedPlan(recipe);
-  const bool pads = options.padding == RowPadding::kLongest;
+  const bool pads = PadsRows(options);
   const ImageSize patch = fixed ? fixed->patch : recipe.patch;
   ColumnSpec column{
       "pixel_values", options.processor->options().dtype, {3, patch.height, patch.width}};
@@ -100,15 +100,18 @@ ColumnSpec PixelColumn(const LoaderOptions& options) {
     column.row_shape.insert(column.row_shape.begin(), recipe.padded_rows);
   }
   if (fixed && !pads && !options.source->varies()) return column;
-  const PatchCounts& counts = *options.patch_counts;
+  const PatchCounts* const counts = options.patch_counts.get();
+  const uint32_t longest =
+      counts == nullptr ? options.buckets.longest() : std::max(counts->most, 1u);
   const uint64_t most = options.token_batches == nullptr
-                            ? uint64_t{options.batch_size} * counts.most
-                            : options.token_batches->MostOf(counts.places);
+                            ? uint64_t{options.batch_size} * counts->most
+                            : options.token_batches->MostOf(
+                                  counts == nullptr ? std::span<const uint32_t>() : counts->places);
   column.room = std::max<uint64_t>(most, 1);
   if (pads) {
-    column.row_shape.insert(column.row_shape.begin(), std::max(counts.most, 1u));
+    column.row_shape.insert(column.row_shape.begin(), longest);
   } else {
-    column.max_objects = std::max(counts.most, 1u);
+    column.max_objects = longest;
   }
   return column;
 }
@@ -347,9 +350,9 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
-  const bool counts_patches =
-      options.processor != nullptr && (!PlacesAreImages(options) || source.varies() ||
-                                       (options.batch_tokens != 0 && options.tokens.empty()));
+  const bool counts_patches = options.processor != nullptr && options.buckets.empty() &&
+                              (!PlacesAreImages(options) || source.varies() ||
+                               (options.batch_tokens != 0 && options.tokens.empty()));
   if (counts_patches && options.patch_counts == nullptr) {
     ASSIGN_OR_RETURN(options.patch_counts,
                      PatchCountsOf(options, runtime.memory().budget().limit()));
@@ -366,7 +369,7 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
   }
   ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns,
                    ColumnsOf(options, plan, map ? &*map : nullptr));
-  if (columns[0].room != 0) {
+  if (columns[0].room != 0 && options.patch_counts != nullptr) {
     TRY(CheckRoomForUnknown(options, columns[0].room * columns[0].object_bytes()));
   }
   if (options.to_device) TRY(CheckHasNoStrings(source, columns));

@@ -76,12 +76,14 @@ bool HasIndex(const DecodePaths& paths) {
   return paths.indexed + paths.stale + paths.contradicted > 0;
 }
 
-// Returns "of 64", or "of at most 65,536 patches, padded to the longest".
+// Returns "of 64", or "of at most 65,536 patches, padded to the longest" or "…, in buckets".
 std::string BatchesText(const LoaderOptions& loader) {
   if (loader.batch_tokens == 0) return fmt::format("of {}", loader.batch_size);
   return fmt::format("of at most {} {}{}", Count(loader.batch_tokens),
                      loader.tokens.empty() ? "patches" : "tokens",
-                     loader.padding == RowPadding::kNone ? "" : ", padded to the longest");
+                     loader.padding != RowPadding::kNone ? ", padded to the longest"
+                     : loader.buckets.empty()            ? ""
+                                                         : ", in buckets");
 }
 
 // Returns "ram:8GiB, 21,600 samples from it, 400 of 47.1 MiB in it; full".

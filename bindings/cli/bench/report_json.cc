@@ -123,6 +123,7 @@ Json OptionsJson(const BenchReport& report) {
           {"batch_tokens", options.loader.batch_tokens},
           {"tokens", options.loader.tokens},
           {"padding", options.loader.padding == RowPadding::kNone ? "none" : "longest"},
+          {"buckets", options.loader.buckets.ToString()},
           {"epochs", options.epochs},
           {"shuffle", options.loader.shuffle},
           {"seed", options.loader.seed},

@@ -40,6 +40,7 @@ from stoker import (
 from stoker._annotations import *  # noqa: F403
 from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
+from stoker._buckets import Buckets
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
 from stoker._derived import clips, combine, sized
@@ -85,6 +86,7 @@ from stoker._watching import Monitor, Trace
 __all__ = [
     "Batch",
     "BatchTransform",
+    "Buckets",
     "CacheWarning",
     "CancelledError",
     "Compose",

@@ -97,7 +97,7 @@ def reals(name: str, values: Any, count: int | None = None) -> tuple[float, ...]
     return tuple(real(f"{name}[{i}]", value) for i, value in enumerate(listed))
 
 
-def weights(name: str, values: Any, count: int) -> tuple[float, ...]:
+def weights(name: str, values: Any, count: int, of: str = "transform") -> tuple[float, ...]:
     """Returns `count` numbers from 0 on, at least one of them positive, as transforms/spec/weights.cc
     checks them.
     """
@@ -105,14 +105,14 @@ def weights(name: str, values: Any, count: int) -> tuple[float, ...]:
     if len(listed) != count:
         raise InvalidArgumentError(
             f"{name} has {counted(len(listed), 'element', 'elements')}; it must have {count}, one for each "
-            "transform"
+            f"{of}"
         )
     read = tuple(number(f"{name}[{index}]", value) for index, value in enumerate(listed))
     for index, weight in enumerate(read):
         if not 0 <= weight <= 1e300:  # limited, so that their sum is finite
             raise InvalidArgumentError(f"{name}[{index}] is {weight:g}; it must be a finite number from 0 on")
     if sum(read) == 0:
-        raise InvalidArgumentError(f"{name} is 0 for every transform; one must be positive")
+        raise InvalidArgumentError(f"{name} is 0 for every {of}; one must be positive")
     return read
 
 

@@ -104,13 +104,13 @@ class JaxLoader:
         if None not in sides:
             return
         sides_of, advice = "height or width of images", 'Give PadTo a height and width instead of "batch"'
-        if self._loader._options["padding"] != "none":
+        if self._loader._options["padding"] != "none" or self._loader._options["buckets"]:
             sides_of, advice = "length of rows", "Iterate over the loader, and give jax.device_put its arrays"
         if self._processes > 1:
-            raise UnimplementedError(
-                f"the {sides_of} is that of a batch, and those of {self._processes} processes differ",
-                advice=advice,
-            )
+            differ = f"is that of a batch, and those of {self._processes} processes differ"
+            if self._loader._options["buckets"]:
+                differ = f"differs from batch to batch: not possible with {self._processes} processes yet"
+            raise UnimplementedError(f"the {sides_of} {differ}", advice=advice)
         count = len(self._sharding.device_set)  # which the sharding divides
         parts = self._sharding.shard_shape((count,) * (1 + len(sides)))
         if any(side is None and part != count for side, part in zip(sides, parts[1:])):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stoker import _checks, _stoker
+from stoker._buckets import Buckets
 
 # The library's tables: "transforms", which _parameters.py reads, "loader", and "device".
 TABLES: dict[str, list[dict[str, Any]]] = json.loads(_stoker.described())
@@ -113,6 +114,9 @@ def _checked(row: dict[str, Any], value: Any) -> Any:
         return _policy(name, value)
     if name == "cache":
         return _cache(name, value)
+    if name == "buckets":
+        text = value._text() if isinstance(value, Buckets) else value
+        return _text(name, text, 'such as "128,256", or a stoker.Buckets')
     if name == "tokens":
         return _text(name, value, "the name of a column")
     if isinstance(row.get("default"), str):

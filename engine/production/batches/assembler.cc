@@ -81,9 +81,9 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   slot->position = sampler_.PositionOf(batch, 0);
   slot->SetRows(sampler_.RowsIn(batch));
   if (slot->has_room()) {
-    uint32_t longest = 0;
+    uint32_t longest = sampler_.LengthOf(batch);
     slot->starts.assign(1, 0);
-    for (uint32_t row = 0; row < slot->rows; ++row) {
+    for (uint32_t row = 0; places_ != nullptr && row < slot->rows; ++row) {
       const uint32_t place = places_->PlaceOf(sampler_.At(batch, row).sample);
       longest = std::max(longest, place);
       slot->starts.push_back(slot->starts.back() + place);

@@ -43,7 +43,7 @@ RowProcessor::RowProcessor(const LoaderOptions& options, MemoryBudget& memory, i
       first_figure_(options.source->fields().size()),
       figures_(FiguresOf(options)) {
   for (int i = 0; i < workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>(memory));
+    workers_.push_back(std::make_unique<Worker>(memory, own_.recipe));
     Renew(*workers_.back());
   }
 }
@@ -66,7 +66,11 @@ Status RowProcessor::Write(const RowClaim& claim, uint64_t sample, const Encoded
   ImageProcessor& processor = *of(worker).processor;
   ASSIGN_OR_RETURN(const ImageSize size,
                    processor.Open(image.bytes, DrawFlips(options_.transforms, image.key)));
-  Result<ImagePlan> plan = PlanImage(own_.recipe, size);
+  ProcessorRecipe& recipe = of(worker).recipe;
+  if (!options_.buckets.empty()) {
+    recipe.padded_rows = static_cast<int64_t>(claim.slot->RoomOf(claim.row));
+  }
+  Result<ImagePlan> plan = PlanImage(recipe, size);
   if (!plan.ok()) {
     Error error = std::move(plan).error();
     if (error.code == Code::kInvalidArgument) error.code = Code::kUnimplemented;

@@ -43,9 +43,11 @@ class RowProcessor {
 
  private:
   struct Worker {
-    explicit Worker(MemoryBudget& budget) : memory(MemoryBudget::kNoLimit, budget) {}
+    Worker(MemoryBudget& budget, const ProcessorRecipe& of)
+        : memory(MemoryBudget::kNoLimit, budget), recipe(of) {}
     MemoryBudget memory;
-    DecodePaths past;  // before its memory was freed
+    ProcessorRecipe recipe;  // in buckets, its padded_rows are those of the last batch
+    DecodePaths past;        // before its memory was freed
     std::optional<ImageProcessor> processor;
   };
   Worker& of(int worker) const { return *workers_[static_cast<size_t>(worker)]; }

@@ -68,6 +68,17 @@ TEST(LoaderSpec, BatchesHaveRowsOrTokens) {
   EXPECT_EQ(parsed->tokens, "label");
 }
 
+TEST(LoaderSpec, ReadsBuckets) {
+  const Result<LoaderOptions> parsed = Parse(With(R"("buckets": "128:0.5,256%8")"));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  ASSERT_EQ(parsed->buckets.all.size(), 2U);
+  EXPECT_EQ(parsed->buckets.all[0].length, 128U);
+  EXPECT_EQ(parsed->buckets.all[0].weight, 0.5);
+  EXPECT_EQ(parsed->buckets.multiple, 8U);
+  EXPECT_TRUE(Parse(With("")).value().buckets.empty());
+  ExpectBad(With(R"("buckets": "128;256")"), "buckets is \"128;256\"");
+}
+
 TEST(LoaderSpec, MissingKeysTakeTheDefaultsOfLoaderOptions) {
   const Result<LoaderOptions> parsed = Parse(With(""));
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();

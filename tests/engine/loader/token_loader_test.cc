@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <random>
 #include <string>
@@ -27,6 +28,7 @@ using ::stoker::testing::Effort;
 using ::stoker::testing::Fingerprint;
 using ::stoker::testing::ListedFiles;
 using ::stoker::testing::PhotoFolder;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -211,6 +213,73 @@ TEST_F(TokenLoaderTest, RefusesToPadRowsThatAreMappedOrOfOneSize) {
   EXPECT_THAT(Refused(options),
               HasSubstr("'of_rows' is called with rows, whose size with padding is that of their "
                         "batch. Let it be called with batches, or leave padding out"));
+}
+
+// A program's buckets are as valid as those that are parsed, and a function of rows is refused.
+TEST_F(TokenLoaderTest, RefusesBucketsOfWrongNumbers) {
+  class Rows final : public MapFunction {
+   public:
+    std::string Describe() const override { return "of_rows"; }
+  };
+  LoaderOptions options;
+  options.source = std::make_shared<ListedFiles>(Samples());
+  options.batch_size = 0;
+  options.batch_tokens = 1000;
+  ProcessorRecipe naflex{.family = ProcessorFamily::kNaFlex, .sizing = Sizing::kPatches};
+  naflex.patch = {16, 16};
+  naflex.padded_rows = 256;
+  options.processor = Processor::Create({.recipe = naflex}).value();
+  options.buckets = {.all = {{64}, {32, 0}}};
+  EXPECT_EQ(Refused(options), "");
+  const Buckets wrong[] = {{.all = {{0}}},
+                           {.all = {{64, NAN}}},
+                           {.all = {{64, -1}}},
+                           {.all = {{64, 0}}},
+                           {.all = {{~0u}}},
+                           {.all = {{64}}, .multiple = 0},
+                           {.all = std::vector<Buckets::Bucket>(Buckets::kMost + 1, {1})}};
+  for (const Buckets& buckets : wrong) {
+    options.buckets = buckets;
+    EXPECT_THAT(Refused(options), HasSubstr("buckets is \"" + buckets.ToString() + "\""));
+  }
+  options.buckets = {.all = {{64}}};
+  options.map = std::make_shared<Rows>();
+  EXPECT_THAT(Refused(options),
+              HasSubstr("'of_rows' is called with rows, whose size with buckets"));
+  options.map = nullptr;
+  options.processor = Processor::Create({}).value();  // one size
+  const std::string no_lengths = "there are buckets, and no processor resizes images to a number";
+  EXPECT_THAT(Refused(options), HasSubstr(no_lengths));
+  options.batch_tokens = 0;
+  EXPECT_THAT(Refused(options), HasSubstr(no_lengths)) << "not that there is no batch_size";
+  options.processor = nullptr;
+  options.batch_tokens = 1000;
+  EXPECT_THAT(Refused(options), HasSubstr(no_lengths));
+}
+
+// Buckets pad rows of a recipe that does not. A length that is never drawn needs no room.
+TEST_F(TokenLoaderTest, RowsInBucketsHaveAMask) {
+  for (const ProcessorFamily family : {ProcessorFamily::kNaFlex, ProcessorFamily::kPlain}) {
+    LoaderOptions options;
+    options.source = std::make_shared<ListedFiles>(Samples());
+    options.batch_size = 0;
+    options.batch_tokens = 7;
+    ProcessorRecipe recipe{.family = family, .sizing = Sizing::kPatches};
+    recipe.patch = {16, 16};
+    options.processor = Processor::Create({.recipe = recipe}).value();
+    options.buckets = {.all = {{1}, {4, 0}}};
+    const auto loader = Loader::Open(options).value();
+    testing::ForEachBatch(*loader, 1, [&](const Batch& batch) {
+      const Column& mask = *batch.column("pixel_attention_mask");
+      EXPECT_EQ(mask.shape, (std::vector<int64_t>{batch.rows(), 1}));
+      EXPECT_THAT(mask.as<int32_t>(), Each(1));
+      const Column* const shapes = batch.column("spatial_shapes");
+      ASSERT_EQ(shapes != nullptr, family == ProcessorFamily::kNaFlex);
+      if (shapes == nullptr) return;
+      EXPECT_EQ(shapes->shape, (std::vector<int64_t>{batch.rows(), 2}));
+      EXPECT_THAT(shapes->as<int64_t>(), Each(1));
+    });
+  }
 }
 
 TEST_F(TokenLoaderTest, RefusesStatesOfOtherBatches) {

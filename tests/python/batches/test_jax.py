@@ -244,3 +244,8 @@ def test_processes_have_rows_of_one_size(made, monkeypatch):
     loader = stoker.Loader(stoker.image_folder(made), steps, batch_size=8)
     with pytest.raises(stoker.UnimplementedError, match="those of 2 processes differ"):
         loader.to_jax(sharding)
+    siglip = stoker.processor({"image_processor_type": "Siglip2ImageProcessor"})
+    options = {"batch_tokens": 256, "buckets": stoker.Buckets((16, 64))}
+    loader = stoker.Loader(stoker.image_folder(made), [siglip], **options)
+    with pytest.raises(stoker.UnimplementedError, match=r"from batch to batch.* with 2 processes yet"):
+        loader.to_jax(sharding)

@@ -48,7 +48,8 @@ def test_patches_and_fill(command, folders, config, options):
     for words in ("patches/s", f"{sum(counts):,} patches", f"{100 * fill:.1f} %", "of at most 5,000 patches",
                   "processor", "float32"):  # fmt: skip
         assert words in text
-    assert ("padded to the longest" in text) == bool(options)
+    assert ("padded to the longest" in text) == bool(options) and "in buckets" not in text
+    assert report["options"]["buckets"] == ""
 
 
 def test_the_digest_is_the_same_for_any_threads(command, folders, config):
@@ -76,6 +77,16 @@ def test_the_order_of_padded_batches(command, folders, config):
     assert "from the largest to the smallest" in bench(command, *given, "--no-shuffle")
 
 
+def test_buckets(command, folders, tmp_path):
+    config = tmp_path / "preprocessor_config.json"
+    config.write_text(json.dumps(processor_golden.CONFIGS["siglip2"]))
+    given = (folders["plain"], "--processor", config, "--batch-tokens", "600", "--buckets", "16,64:2%2")
+    report = json.loads(bench(command, *given, "--json"))
+    assert report["images"] == COUNT and 0 < report["batch_fill"] <= 1
+    assert report["options"]["buckets"] == "16,64:2%2" and report["options"]["padding"] == "none"
+    assert "of at most 600 patches, in buckets" in bench(command, *given)
+
+
 def test_tokens_of_a_column(command, folders):
     report = json.loads(
         bench(command, folders["plain"], "--batch-tokens", "4", "--batch-size", "3", "--tokens", "label",
@@ -94,6 +105,8 @@ def test_tokens_of_a_column(command, folders):
         (("--processor", "CONFIG", "--batch-tokens", "100", "--read-only"), "--read-only makes no batches"),
         (("--processor", "CONFIG", "--padding", "widest"), "widest is not one of none, longest"),
         (("--padding", "longest"), "there is no processor"),
+        (("--processor", "CONFIG", "--batch-tokens", "5000", "--buckets", "16;64"), 'buckets is "16;64"'),
+        (("--processor", "CONFIG", "--batch-tokens", "5000", "--buckets", "16"), "there are buckets, and"),
         (("--processor", "missing.json"), "missing.json"),
         (("--processor", "WRONG"), "wrong.json: image_processor_type"),
         (("--processor", ""), "FILE is empty"),

@@ -26,6 +26,8 @@ CONFIGS = {
     "dinov2": {"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 256}},
     "dinov3": {"image_processor_type": "DINOv3ViTImageProcessorFast"},
     "siglip2": {"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 256},
+    "siglip2-128": {"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 128},
+    "siglip2-576": {"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 576},
     "qwen2-vl": {
         "image_processor_type": "Qwen2VLImageProcessor",
         "min_pixels": 3136,

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from stoker import _checks
+from stoker._buckets import Buckets
 from stoker._errors import UnimplementedError
 from stoker._mix import BatchTransform, split
 from stoker._parameters import Transform, checked_views
@@ -76,8 +77,8 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        padding, channels, exif_orientation, geometry, max_pixels, max_scans: as for `stoker.Loader`.
-        accept_truncated, accept_16_bits, on_bad, max_bad_fraction: as for `stoker.Loader`.
+        padding, buckets, channels, exif_orientation, geometry, max_pixels: as for `stoker.Loader`.
+        max_scans, accept_truncated, accept_16_bits, on_bad, max_bad_fraction: as for `stoker.Loader`.
         bad_samples_file, cache, depth, wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         decode: "full" or "scaled", as for `stoker.Loader`; or "device": the GPU decodes packed JPEGs, and
@@ -116,6 +117,7 @@ class DataLoader:
         world: int | None = None,
         remainder: str = "pad",
         padding: str = "none",
+        buckets: Buckets | str | None = None,
         channels: str | int = "rgb",
         exif_orientation: bool = True,
         geometry: bool = False,
@@ -179,6 +181,7 @@ class DataLoader:
             "decode": "full" if on_device else decode,
             "remainder": remainder,
             "padding": padding,
+            "buckets": buckets,
             "channels": channels,
             "exif_orientation": exif_orientation,
             "geometry": geometry,
