@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -89,12 +90,15 @@ class KeptRuntime {
   }
 
  private:
-  // With the GIL held, which no other thread has at a fork: a lock could stay taken in the child.
   void Keep(std::shared_ptr<Runtime> runtime) {
-    std::swap(runtime_, runtime);
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(runtime_, runtime);
+    }
     Release({}, runtime);
   }
 
+  std::mutex mutex_;  // taken and released with the GIL held (waiting.h)
   std::shared_ptr<Runtime> runtime_;
 };
 

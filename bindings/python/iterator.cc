@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,7 +60,10 @@ class LaterBatches {
  public:
   LaterBatches(py::object begin, py::object convert, py::object end);
   py::object Next();
-  const py::object& begun() const { return begun_; }  // or None
+  py::object begun() const {  // or None
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
 
  private:
   template <typename T>
@@ -67,6 +71,7 @@ class LaterBatches {
   std::array<py::object*, 4> held() { return {&begin_, &convert_, &end_, &begun_}; }
 
   py::object begin_, convert_, end_, begun_;
+  mutable std::mutex mutex_;  // of begun_; taken and released with the GIL held
 };
 
 // Lets Python's garbage collector find cycles through the objects that a T holds.
@@ -288,6 +293,7 @@ void IteratorHandle::Deliver() {
   const Fetched delivered = *std::exchange(fetched_, std::nullopt);
   iterator_->Accept();
   if (delivered.end()) return;
+  const std::lock_guard lock(sample_ids_mutex_);
   sample_ids_.clear();
   const auto add_ids = [this](std::span<const uint64_t> ids) {
     sample_ids_.insert(sample_ids_.end(), ids.begin(), ids.end());
@@ -372,11 +378,14 @@ LaterBatches::LaterBatches(py::object begin, py::object convert, py::object end)
       begun_(py::none()) {}
 
 py::object LaterBatches::Next() {
-  if (begun_.is_none()) {
-    py::object begun = begin_();
-    if (begun_.is_none()) begun_ = std::move(begun);  // another thread may have begun meanwhile
+  py::object begun = this->begun();
+  if (begun.is_none()) {
+    const py::object made = begin_();
+    const std::lock_guard lock(mutex_);
+    if (begun_.is_none()) begun_ = made;  // otherwise another thread has begun meanwhile
+    begun = begun_;
   }
-  const auto& batches = begun_.cast<const Batches&>();
+  const auto& batches = begun.cast<const Batches&>();
   Form form = batches.form_;
   form.convert = convert_;
   try {

@@ -56,7 +56,11 @@ class IteratorHandle {
   void Seek(BatchName batch);
 
   const std::shared_ptr<Position>& position() const { return position_; }
-  const std::vector<uint64_t>& sample_ids() const { return sample_ids_; }
+  // Of the last batch that any thread was given.
+  std::vector<uint64_t> sample_ids() const {
+    const std::lock_guard lock(sample_ids_mutex_);
+    return sample_ids_;
+  }
 
  private:
   // A batch on the host or on devices, or neither: the epoch has ended.
@@ -87,8 +91,9 @@ class IteratorHandle {
   std::atomic<std::thread::id> owner_;  // the thread that has its turn
   const std::shared_ptr<Position> position_ = std::make_shared<Position>();
   std::unique_ptr<Iterator> iterator_;
-  std::optional<Fetched> fetched_;    // and not delivered
-  std::vector<uint64_t> sample_ids_;  // of the last batch
+  std::optional<Fetched> fetched_;       // and not delivered
+  mutable std::mutex sample_ids_mutex_;  // taken and released with the GIL held
+  std::vector<uint64_t> sample_ids_;
 };
 
 }  // namespace stoker::python

@@ -56,7 +56,8 @@ py::dict Describe(const RuntimeHandle& self) {
 
 }  // namespace
 
-PYBIND11_MODULE(_stoker, module) {
+// Free-threaded CPython keeps the GIL off: state that threads share has a lock, or never changes.
+PYBIND11_MODULE(_stoker, module, py::mod_gil_not_used()) {
   NoteMainThread(
       py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>());
   module.attr("__version__") = STOKER_VERSION;

@@ -36,11 +36,15 @@ std::atomic<int> releasing{0};  // threads of BackgroundTask
 thread_local int calls_here = 0;
 thread_local const UserCall* call_here = nullptr;
 
-// The calls in progress, guarded by the GIL. The list is never destroyed, because threads may come
-// late.
-std::vector<const UserCall*>& TheCalls() {
-  static auto* calls = new std::vector<const UserCall*>;
-  return *calls;
+// The calls in progress. Never destroyed, because threads may come late.
+struct AllCalls {
+  std::mutex mutex;  // taken and released with the GIL held
+  std::vector<const UserCall*> calls;
+};
+
+AllCalls& TheCalls() {
+  static auto* all = new AllCalls;
+  return *all;
 }
 
 // References to drop once the GIL is available. Never destroyed: threads may come late.
@@ -247,20 +251,22 @@ UserCall::UserCall(const void* of, std::string what)
       outer_(call_here) {
   if (!gil_) return;
   call_here = this;
-  TheCalls().push_back(this);
+  const std::lock_guard lock(TheCalls().mutex);
+  TheCalls().calls.push_back(this);
 }
 
 UserCall::~UserCall() {
   if (!gil_) return;
-  std::erase(TheCalls(), this);
   call_here = outer_;
+  const std::lock_guard lock(TheCalls().mutex);
+  std::erase(TheCalls().calls, this);
 }
 
 std::vector<CallNow> CallsInProgress() {
   std::vector<CallNow> calls;
-  calls.reserve(TheCalls().size());
+  const std::lock_guard lock(TheCalls().mutex);
   const auto now = std::chrono::steady_clock::now();
-  for (const UserCall* call : TheCalls()) {
+  for (const UserCall* call : TheCalls().calls) {
     const std::chrono::duration<double> so_far = now - call->begun_;
     calls.emplace_back(call->of_, call->thread_, so_far.count(), call->what_);
   }
@@ -399,7 +405,7 @@ void AfterFork() {
   NoteMainThread(PyThread_get_thread_ident());
   restoring = releasing = 0;  // those threads belong to the parent
   calling = calls_here;
-  std::erase_if(TheCalls(),
+  std::erase_if(TheCalls().calls,
                 [](const UserCall* call) { return call->thread_ != PyThread_get_thread_ident(); });
 }
 

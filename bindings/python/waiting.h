@@ -1,4 +1,9 @@
 // Waits without the GIL, and handles Ctrl-C and the shutdown of the interpreter meanwhile.
+//
+// In free-threaded CPython a thread "holds the GIL" while it is attached. Several threads do at the
+// same time, so state that they share has a mutex. A mutex that is taken with the GIL held, and
+// released before the GIL, is free at a fork: a fork needs the GIL or, without one, stops attached
+// threads only where they run Python code.
 #pragma once
 
 #include <chrono>

@@ -36,7 +36,8 @@ class Compose:
     Random transforms draw again in each call, so it may be the `transform=` of a torchvision dataset:
     call n draws what a loader with the same seed draws at position n of epoch 0. Processes forked or
     spawned from this one (a torch DataLoader's workers) draw differently from each other, and identically
-    in each run if `multiprocessing` started them. So do copies made by pickle or `copy`: `Pool.map` and
+    in each run if `multiprocessing` started them. Which of several threads makes call n differs from run to
+    run: there, pass the position. So do copies made by pickle or `copy`: `Pool.map` and
     `ProcessPoolExecutor.map` pickle one for each task, whose draws also depend on the worker that runs the
     task. A call with `position` makes the draws of that position.
 

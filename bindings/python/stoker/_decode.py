@@ -216,7 +216,10 @@ def _decoders(
     return _stoker.Decoders(max_pixels, max_scans, accept_truncated, accept_16_bits, _memory())
 
 
-@functools.cache
+_shared: dict[str, _stoker.DecodeMemory] = {}
+
+
 def _memory() -> _stoker.DecodeMemory:
     """Returns the memory budget that all decoders share, however many limits a program uses."""
-    return _stoker.DecodeMemory()
+    # functools.cache would let threads whose first calls are concurrent have a budget each.
+    return _shared.get("memory") or _shared.setdefault("memory", _stoker.DecodeMemory())

@@ -49,7 +49,7 @@ class _Iteration(_stoker.Batches, Generic[Element]):
 
     @property
     def sample_ids(self) -> npt.NDArray[np.uint64]:
-        """The source's samples in the rows of the last batch, (rows,)."""
+        """The source's samples in the rows of the last batch, (rows,); of the last one of any thread."""
         return np.array(self._native.sample_ids, np.uint64)
 
     def __repr__(self) -> str:
@@ -60,6 +60,8 @@ class _Iteration(_stoker.Batches, Generic[Element]):
 
 class Iterator(_Iteration[Array]):
     """One iteration. A bad sample makes its batch an error; the next `next` continues after it.
+
+    Threads may share it: each batch, and each error, goes to one of them; each gets a StopIteration.
 
     `next` returns the next batch. If a signal handler raises an exception in it, as Ctrl-C does, nothing is
     lost in a `for` loop (CPython 3.10 or later): the next `next` returns the batch. In `batch = next(it)`

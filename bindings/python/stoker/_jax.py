@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -40,14 +41,19 @@ def array_of(tensor: Tensor) -> Any:
     return _jax().device_put(_in_jax(tensor))
 
 
+_registering = threading.RLock()  # JAX refuses a second registration, and functools.cache may call twice
+
+
 def register() -> None:
     """Makes jit, device_put and the like take a `Tensor`, if the program has imported JAX.
 
     JAX has no protocol for that: they take arrays of a few types, and trees of them. So a tensor is a tree
     of one array, and is this array when it is put together again.
     """
-    if hasattr(sys.modules.get("jax"), "tree_util"):
-        _registered()
+    # Once registered, it takes no lock, which a fork could leave taken.
+    if hasattr(sys.modules.get("jax"), "tree_util") and not _registered.cache_info().currsize:
+        with _registering:
+            _registered()
 
 
 @functools.cache

@@ -119,7 +119,8 @@ def _checked(row: dict[str, Any], value: Any) -> Any:
         return _text(name, text, 'such as "128,256", or a stoker.Buckets')
     if name == "tokens":
         return _text(name, value, "the name of a column")
-    if isinstance(row.get("default"), str):
+    # Free-threaded CPython 3.13 takes the lock of the row in row.get, and all threads share the row.
+    if "default" in row and isinstance(row["default"], str):
         return _file(name, value)
     if "low" not in row:
         return _checks.boolean(name, value)

@@ -107,4 +107,5 @@ class _Making:
 
     def end(self) -> None:
         if self._followed is not None:
-            _accelerate.end(self._followed)
+            with self._lock:  # threads that share the iterator all come to its end
+                _accelerate.end(self._followed)

@@ -123,7 +123,8 @@ class Share:
     @property
     def device(self) -> torch.device:
         """The device of the tensors."""
-        there = self._device() if self._batches is None else self._batches.device
+        batches = self._batches  # read once: another thread may reset it
+        there = self._device() if batches is None else batches.device
         return torch.device("cpu" if there == "host" else there)
 
     def _device(self) -> str:
