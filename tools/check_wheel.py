@@ -4,9 +4,9 @@
   tools/check_wheel.py WHEEL [--image IMAGE]... [--root DIR]... [--tensorflow]
 
 The wheel must have a manylinux tag and at most 10 MB, hold no debug symbols, need no shared library but
-those that manylinux allows, and have a licence for each library in it. Its command must make the same batches
-on processors without AVX2, SSE4 and SSSE3, which qemu-x86_64 emulates if it is here (Debian: qemu-user). Then
-tools/wheel_trial.py tries the wheel, without a network:
+those that manylinux allows and no function of glibc without its version, and have a licence for each library
+in it. Its command must make the same batches on processors without AVX2, SSE4 and SSSE3, which qemu-x86_64
+emulates if it is here (Debian: qemu-user). Then tools/wheel_trial.py tries the wheel, without a network:
 
 --image  in a container of docker or podman, whose Python must be the wheel's: python:3.11-slim for cp311
 --root   in a root file system, as debootstrap makes it, with Python and its venv; needs root
@@ -42,7 +42,8 @@ OF_TENSORFLOW = "libtensorflow_framework.so.2"
 NAME = re.compile(r"stoker-(?P<version>[^-]+)-(?P<python>cp\d+)-(?P<abi>cp\d+)-(?P<tags>[^-]+)\.whl")
 TAG = re.compile(r"manylinux_2_(?P<glibc>\d+)_(?P<machine>x86_64|aarch64)")
 OLDEST_GLIBC = 17  # the oldest that wheels for aarch64 name
-NEWEST_GLIBC = 34  # 2.34, which the documents promise
+NEWEST_GLIBC = 28  # 2.28, which the documents promise
+OF_LIBSTDCXX = re.compile(r"(_ZN?K?St|_ZTVSt|__cxa_|__gxx_)\w*")  # a name without a version
 
 
 class Unable(Exception):
@@ -93,6 +94,33 @@ def findings_of_libraries(tree):
                 yield f"{path.relative_to(tree)} looks for libraries in {folder}"
         if ".debug_info" in output("readelf", "--sections", "--wide", path):
             yield f"{path.relative_to(tree)} has debug symbols"
+
+
+def symbols_of(path):
+    """Returns the names that a library defines, and those that it needs; most have a version after @."""
+    lines = output("readelf", "--dyn-syms", "--wide", path)
+    symbols = re.findall(r"\b(?:GLOBAL|UNIQUE|WEAK) +DEFAULT +(\w+) (\S+)", lines)
+    needed = re.findall(r"\bGLOBAL +DEFAULT +UND (\S+)", lines)
+    return {name for section, name in symbols if section != "UND"}, set(needed)
+
+
+def findings_of_versions(tree):
+    """A name of glibc or libstdc++ without a version is one that the linker has not found: it is newer.
+
+    Names of glibc are those of this system's, which has to be as new as that of the build.
+    """
+    maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
+    of_glibc = set()
+    for library in {line.split()[-1] for line in maps.splitlines() if re.search(r"/lib(c|m)\.so\.6$", line)}:
+        of_glibc |= {name.partition("@")[0] for name in symbols_of(library)[0]}
+    if not of_glibc:
+        raise Unable("this process has no libc.so.6: its names are not known")
+    symbols = {path: symbols_of(path) for path in elf_files(tree)}
+    defined = {name.partition("@")[0] for names, _ in symbols.values() for name in names}
+    for path, (_, needed) in symbols.items():
+        for name in sorted(needed):
+            if name in of_glibc or (OF_LIBSTDCXX.fullmatch(name) and name not in defined):
+                yield f"{path.relative_to(tree)} needs {name} of glibc or libstdc++, in any version"
 
 
 def findings_of_licenses(tree):
@@ -301,7 +329,8 @@ def main():
             tree = pathlib.Path(scratch)
             extract(wheel, tree)
             show(wheel, tree)
-            found += [*findings_of_libraries(tree), *findings_of_licenses(tree)]
+            for findings in (findings_of_libraries, findings_of_versions, findings_of_licenses):
+                found += findings(tree)
             if machine_of(wheel) == "x86_64":
                 found += findings_of_processors(tree)
         if not arguments.only_look:

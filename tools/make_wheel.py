@@ -116,7 +116,8 @@ def licenses(tree, named):
     for library in sorted(tree.glob("*.libs/*")):
         package = package_of(original_name(library.name))
         wanted[package] = lambda package=package: debian_license(package)
-    for package in COMPILED_IN:
+    libstdcxx = run(os.environ.get("CXX", "c++"), "-print-file-name=libstdc++.a").strip().lstrip("/")
+    for package in (package_of(libstdcxx), *COMPILED_IN):
         wanted[package] = lambda package=package: debian_license(package)
     for package in COMPILED_IN_OF_PYTHON:
         wanted[package] = lambda package=package: python_license(package)

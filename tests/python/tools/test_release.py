@@ -12,7 +12,7 @@ DEV = """#!/bin/sh
 echo "$@" >>build/asked
 [ "$1" != "WRITES" ] || touch generated.txt
 [ "$1" != wheel ] || for python in $@; do
-  touch build/dist/stoker-WHEEL-cp3${python#python3.}-cp3${python#python3.}-manylinux_2_34_x86_64.whl
+  touch build/dist/stoker-WHEEL-cp3${python#python3.}-cp3${python#python3.}-manylinux_2_28_x86_64.whl
 done
 [ "$1" != "FAILS" ]
 """
