@@ -56,7 +56,7 @@ class IteratorHandle {
   void Seek(BatchName batch);
 
   const std::shared_ptr<Position>& position() const { return position_; }
-  // Of the last batch that any thread was given.
+  // The ids of the samples of the last batch that any thread was given.
   std::vector<uint64_t> sample_ids() const {
     const std::lock_guard lock(sample_ids_mutex_);
     return sample_ids_;

@@ -111,8 +111,8 @@ std::vector<LoaderOptionRow> MakeTable() {
            "counted in `tokens` if these are given, and samples of a batch have similar numbers.",
        .flag_group = kMain},
       {.option = {{.name = "buckets"}, &Parsed<&O::buckets>},
-       .doc = "lengths for the rows of SigLIP2's processor (NaFlex), of which each step of all "
-              "processes has one: a `Buckets`, or as text \"128:0.5,256:2%8\": with weights, and a "
+       .doc = "lengths for the rows of SigLIP2's processor (NaFlex), one for each step of all "
+              "processes: a `Buckets`, or as text \"128:0.5,256:2%8\": with weights, and a "
               "multiple of rows",
        .more = "A batch has batch_tokens // length rows, and sizes need not be known.",
        .zero = "all rows have the processor's max_num_patches",

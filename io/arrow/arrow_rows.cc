@@ -247,7 +247,8 @@ class BatchReader {
     return ReadOffsets(column, BufferOf(column, 1), large, rows, most, offsets_);
   }
 
-  // Reads the offsets of rows in what they consist of, all of which lie in its `most` elements.
+  // Reads where rows begin and end among the `most` elements that they consist of. DataLoss if an
+  // offset is outside these, or below the one before it.
   Status ReadOffsets(const ArrowColumn& column, const ArrowBuffer& from, bool large, uint64_t rows,
                      uint64_t most, std::vector<uint64_t>& offsets) {
     offsets.assign(1, 0);

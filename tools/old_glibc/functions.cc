@@ -1,5 +1,5 @@
-// What compiled code calls of glibc 2.29 and newer, for programs that run with glibc 2.28, which
-// lacks it. tools/old_libraries.py compiles it, hidden: each library of a wheel has what it needs.
+// Functions of glibc 2.29 and newer that compiled code calls, for programs that run with glibc 2.28.
+// tools/old_libraries.py compiles them, hidden: each library of a wheel has those that it calls.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -14,7 +14,7 @@ MOST_LENGTH = 1 << 20
 
 @dataclass(frozen=True)
 class Buckets:
-    """Lengths for the rows of SigLIP2's processor (NaFlex), of which each step has one, as in timm's loader.
+    """Lengths for the rows of SigLIP2's processor (NaFlex), one for each step, as in timm's loader.
 
         siglip = stoker.processor({"image_processor_type": "Siglip2ImageProcessor"})
         loader = stoker.Loader(source, [siglip], batch_tokens=16384, buckets=stoker.Buckets((128, 256, 576)))

@@ -109,10 +109,10 @@ class Loader:
             …), zeros after each row's own; `pixel_attention_mask`, int32 (rows, longest), is 1 for these.
             With batch_tokens, rows × longest is at most that, counted in `tokens` if these are given, and
             samples of a batch have similar numbers.
-        buckets: lengths for the rows of SigLIP2's processor (NaFlex), of which each step of all processes
-            has one: a `Buckets`, or as text "128:0.5,256:2%8": with weights, and a multiple of rows; None
-            means all rows have the processor's max_num_patches. A batch has batch_tokens // length rows,
-            and sizes need not be known.
+        buckets: lengths for the rows of SigLIP2's processor (NaFlex), one for each step of all processes: a
+            `Buckets`, or as text "128:0.5,256:2%8": with weights, and a multiple of rows; None means all
+            rows have the processor's max_num_patches. A batch has batch_tokens // length rows, and sizes
+            need not be known.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
         dtype: data type of transformed images: "uint8", "float16", "bfloat16", "float32" or "uint16". Also

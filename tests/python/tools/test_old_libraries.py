@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 SOURCE = pathlib.Path(__file__).with_name("old_functions.cc")
-# What a process may have once only of libstdc++: caught exceptions, locales, streams, error categories.
+# Parts of libstdc++ that a process may have only once: caught exceptions, locales, streams, error categories.
 ONLY_ONCE = re.compile(
     r"__cxa_get_globals|_ZNSt6locale|_ZSt4cout|_ZNSs4_Rep20_S_empty_rep_storageE|_ZNSt3_V2\w*category"
 )
